@@ -1,0 +1,159 @@
+/**
+ * Every error that Manx reports, in one table. A code is stable once released: scripts match on it and docs/errors.md
+ * has an anchor for each. `exit` is the process exit code if the error ends a command; `status` the HTTP status if a
+ * Manx server answers with it.
+ */
+export interface ErrorKind {
+  readonly summary: string;
+  /** 1 internal, 2 usage, 3 budget breached, 4 not trustworthy, 130 interrupted. */
+  readonly exit: 1 | 2 | 3 | 4 | 130;
+  readonly status?: number;
+  /** Printed after `try:` when the place that raised the error gives no better one. */
+  readonly hint: string;
+}
+
+export const ERROR_TABLE = {
+  MANX_INTERNAL: {
+    summary: "Manx itself is wrong",
+    exit: 1,
+    status: 500,
+    hint: "please report it with the command line and this message",
+  },
+  MANX_FLAG_UNKNOWN: { summary: "unknown flag", exit: 2, hint: "run the command with --help" },
+  MANX_FLAG_VALUE: {
+    summary: "a flag or option has a value that it cannot have",
+    exit: 2,
+    hint: "run the command with --help",
+  },
+  MANX_FLAG_MISSING: {
+    summary: "a flag or argument that is needed is missing",
+    exit: 2,
+    hint: "run the command with --help",
+  },
+  MANX_COMMAND_UNKNOWN: { summary: "unknown command", exit: 2, hint: "run manx --help" },
+  MANX_DURATION: {
+    summary: "not a duration",
+    exit: 2,
+    hint: 'write a number with a unit, such as "800ms", "2s" or "5m"',
+  },
+  MANX_RATE: {
+    summary: "not a rate",
+    exit: 2,
+    hint: 'write a number per unit of time, such as "20/s" or "90/m"',
+  },
+  MANX_NAME_UNKNOWN: {
+    summary: "a name that Manx does not know",
+    exit: 2,
+    hint: "use one of the supported names",
+  },
+  MANX_CONFIG_IMPOSSIBLE: {
+    summary: "an engine or workload that cannot exist",
+    exit: 2,
+    hint: "change one of the numbers named above",
+  },
+  MANX_URL: {
+    summary: "not a usable URL",
+    exit: 2,
+    hint: "write scheme, host and port, such as http://127.0.0.1:8000",
+  },
+  MANX_FILE_UNREADABLE: {
+    summary: "a file cannot be read",
+    exit: 2,
+    hint: "check the path and its permissions",
+  },
+  MANX_OUTPUT_UNWRITABLE: {
+    summary: "an output file cannot be written",
+    exit: 2,
+    hint: "choose another path with --output",
+  },
+  MANX_TRACE_FORMAT: {
+    summary: "a trace is in no format that Manx knows",
+    exit: 2,
+    hint: "give an Azure LLM CSV or a Mooncake JSONL file, plain or gzipped",
+  },
+  MANX_TRACE_ROWS: {
+    summary: "too many malformed rows in a trace",
+    exit: 2,
+    hint: "mend the rows named above; up to 1 % are set aside and counted",
+  },
+  MANX_PORT_IN_USE: {
+    summary: "the address is already in use",
+    exit: 2,
+    hint: "stop the other process or choose another --port",
+  },
+  MANX_ADDRESS: {
+    summary: "the address cannot be listened on",
+    exit: 2,
+    hint: "choose another --host or --port",
+  },
+  MANX_TARGET_DOWN: {
+    summary: "the server under test does not answer",
+    exit: 4,
+    hint: "start it, or check host and port",
+  },
+  MANX_UPSTREAM_DOWN: {
+    summary: "the upstream cannot be reached",
+    exit: 1,
+    status: 502,
+    hint: "start it, or check --upstream",
+  },
+  MANX_UPSTREAM_TIMEOUT: {
+    summary: "the upstream went silent for longer than its limit",
+    exit: 1,
+    status: 504,
+    hint: "raise the limit of the named phase, or look at the upstream",
+  },
+  MANX_STREAM_INCOMPLETE: {
+    summary: "the upstream ended a response before it was complete",
+    exit: 1,
+    status: 502,
+    hint: "the text so far is not a whole answer; the call may be repeated",
+  },
+  MANX_BODY_TOO_LARGE: {
+    summary: "a request body is over the limit",
+    exit: 2,
+    status: 413,
+    hint: "send less, or raise the server's body limit",
+  },
+  MANX_REQUEST_INVALID: {
+    summary: "a request is malformed",
+    exit: 2,
+    status: 400,
+    hint: "compare it with the API reference",
+  },
+  MANX_REQUEST_NEVER_FITS: {
+    summary: "a request that this engine can never hold",
+    exit: 2,
+    status: 400,
+    hint: "shorten the prompt or lower max_tokens",
+  },
+  MANX_ROUTE_UNKNOWN: {
+    summary: "no such path on this server",
+    exit: 2,
+    status: 404,
+    hint: "check the base URL",
+  },
+  MANX_OVERLOADED: {
+    summary: "the server has as much work as it accepts",
+    exit: 1,
+    status: 429,
+    hint: "wait for the time in Retry-After",
+  },
+  MANX_NOT_TRUSTWORTHY: {
+    summary: "the measurement cannot carry a verdict",
+    exit: 4,
+    hint: "lower the rate, lengthen the run, or look at the named cause",
+  },
+  MANX_BUDGET_BREACHED: {
+    summary: "a latency budget is breached",
+    exit: 3,
+    hint: "look at the rows marked in the result",
+  },
+  MANX_INTERRUPTED: {
+    summary: "interrupted; the partial result is saved",
+    exit: 130,
+    hint: "run it again without interrupting for a whole result",
+  },
+} as const satisfies Record<string, ErrorKind>;
+
+export type ErrorCode = keyof typeof ERROR_TABLE;

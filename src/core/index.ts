@@ -1,0 +1,8 @@
+/** Units, errors, asserts, heap, queue, names: what every other folder may use. */
+export { assert, unreachable } from "./assert.ts";
+export { ERROR_TABLE, type ErrorCode, type ErrorKind } from "./error-table.ts";
+export { EventHeap, type HeapEntry } from "./event-heap.ts";
+export { Fifo } from "./fifo.ts";
+export { type ErrorParts, isManxError, ManxError, renderError, toManxError } from "./manx-error.ts";
+export { lookUp, nearestName } from "./names.ts";
+export { formatUs, parseDurationUs, parseRatePerS, US_PER_MS, US_PER_S } from "./units.ts";

@@ -1,0 +1,31 @@
+/** Named things (GPUs, models, policies, flags): look up, or say what is supported and what is nearest. */
+import { closest, distance } from "fastest-levenshtein";
+import { ManxError } from "./manx-error.ts";
+
+/** The name in `names` that is nearest to `got`, unless more than half of it would have to change. */
+export function nearestName(got: string, names: readonly string[]): string | undefined {
+  if (names.length === 0) return undefined;
+  const wanted = got.toLowerCase();
+  const lowered = names.map((name) => name.toLowerCase());
+  const best = lowered.indexOf(closest(wanted, lowered));
+  const allowed = Math.max(1, Math.floor(got.length / 2));
+  return distance(wanted, lowered[best]!) <= allowed ? names[best] : undefined;
+}
+
+/** @throws MANX_NAME_UNKNOWN with the nearest name and the whole list. */
+export function lookUp<Value>(
+  table: Readonly<Record<string, Value>>,
+  name: string,
+  kind: string,
+): Value {
+  if (Object.hasOwn(table, name)) return table[name] as Value;
+  const names = Object.keys(table);
+  const near = nearestName(name, names);
+  throw new ManxError("MANX_NAME_UNKNOWN", {
+    what: `unknown ${kind}`,
+    where: kind,
+    expected: `one of ${names.join(", ")}`,
+    got: JSON.stringify(name),
+    ...(near !== undefined && { hint: `did you mean "${near}"?` }),
+  });
+}

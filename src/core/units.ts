@@ -1,0 +1,79 @@
+/**
+ * Units. Time inside Manx is an integer number of microseconds (exact to 2^53 µs, about 285 years); milliseconds exist
+ * only at the edges. Texts from people carry their unit, always: a bare number is refused.
+ */
+import { ManxError } from "./manx-error.ts";
+
+export const US_PER_MS = 1_000;
+export const US_PER_S = 1_000_000;
+
+const DURATION_UNITS_US: Readonly<Record<string, number>> = {
+  us: 1,
+  µs: 1,
+  ms: US_PER_MS,
+  s: US_PER_S,
+  m: 60 * US_PER_S,
+  min: 60 * US_PER_S,
+  h: 3_600 * US_PER_S,
+};
+
+const NUMBER = String.raw`(\d+(?:\.\d+)?|\.\d+)`;
+const DURATION = new RegExp(`^${NUMBER}\\s*([a-zµ]+)$`, "i");
+const RATE = new RegExp(`^${NUMBER}\\s*/\\s*(s|m|min|h)$`, "i");
+
+/**
+ * @param text such as `800ms`, `2s`, `1.5m`, `1h`; zero is allowed, negative is not.
+ * @param where the flag or field, for the error.
+ * @returns whole microseconds.
+ * @throws MANX_DURATION
+ */
+export function parseDurationUs(text: string, where: string): number {
+  const match = DURATION.exec(text.trim());
+  const unitUs = match === null ? undefined : DURATION_UNITS_US[match[2]!.toLowerCase()];
+  const valueUs = match === null || unitUs === undefined ? Number.NaN : Math.round(Number(match[1]) * unitUs);
+  if (!Number.isSafeInteger(valueUs)) {
+    throw new ManxError("MANX_DURATION", {
+      where,
+      expected: 'a duration such as "800ms", "2s" or "5m"',
+      got: JSON.stringify(text),
+    });
+  }
+  return valueUs;
+}
+
+/**
+ * @param text such as `20/s`, `0.5/s`, `90/m`.
+ * @returns events per second, greater than 0.
+ * @throws MANX_RATE
+ */
+export function parseRatePerS(text: string, where: string): number {
+  const match = RATE.exec(text.trim());
+  const unitUs = match === null ? Number.NaN : DURATION_UNITS_US[match[2]!.toLowerCase()]!;
+  const perS = match === null ? Number.NaN : (Number(match[1]) * US_PER_S) / unitUs;
+  if (!Number.isFinite(perS) || perS <= 0) {
+    throw new ManxError("MANX_RATE", {
+      where,
+      expected: 'a rate above zero such as "20/s" or "90/m"',
+      got: JSON.stringify(text),
+    });
+  }
+  return perS;
+}
+
+/** `850 µs`, `12.3 ms`, `1.23 s`, `2 min 05 s`: three significant digits, so that columns can be compared by eye. */
+export function formatUs(us: number): string {
+  if (!Number.isFinite(us)) return "–";
+  const size = Math.abs(us);
+  if (size < 1_000) return `${Math.round(us)} µs`;
+  if (size < 999_500) return `${digits(us / US_PER_MS)} ms`;
+  if (size < 120 * US_PER_S) return `${digits(us / US_PER_S)} s`;
+  const wholeS = Math.round(size / US_PER_S);
+  const seconds = String(wholeS % 60).padStart(2, "0");
+  return `${us < 0 ? "-" : ""}${Math.floor(wholeS / 60)} min ${seconds} s`;
+}
+
+function digits(value: number): string {
+  const size = Math.abs(value);
+  if (size >= 99.95) return value.toFixed(0);
+  return size >= 9.995 ? value.toFixed(1) : value.toFixed(2);
+}
