@@ -68,7 +68,9 @@ export class ManxError extends Error {
 }
 
 export function isManxError(value: unknown): value is ManxError {
-  return typeof value === "object" && value !== null && (value as { [BRAND]?: true })[BRAND] === true;
+  return (
+    typeof value === "object" && value !== null && (value as { [BRAND]?: true })[BRAND] === true
+  );
 }
 
 /** Wraps what is not yet a `ManxError`, so that every boundary reports in one form. */

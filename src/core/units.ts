@@ -30,7 +30,8 @@ const RATE = new RegExp(`^${NUMBER}\\s*/\\s*(s|m|min|h)$`, "i");
 export function parseDurationUs(text: string, where: string): number {
   const match = DURATION.exec(text.trim());
   const unitUs = match === null ? undefined : DURATION_UNITS_US[match[2]!.toLowerCase()];
-  const valueUs = match === null || unitUs === undefined ? Number.NaN : Math.round(Number(match[1]) * unitUs);
+  const valueUs =
+    match === null || unitUs === undefined ? Number.NaN : Math.round(Number(match[1]) * unitUs);
   if (!Number.isSafeInteger(valueUs)) {
     throw new ManxError("MANX_DURATION", {
       where,

@@ -1,0 +1,13 @@
+/** What a command may touch outside itself, so that a test can run one in-process. */
+import type { Clock } from "../clock/index.ts";
+
+export interface Io {
+  /** Results only. */
+  readonly stdout: { write(text: string): unknown; readonly isTTY?: boolean };
+  /** Progress, warnings, errors. */
+  readonly stderr: { write(text: string): unknown; readonly isTTY?: boolean };
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly clock: Clock;
+  /** Aborts on the first Ctrl-C; a second one ends the process. */
+  readonly interrupt: AbortSignal;
+}

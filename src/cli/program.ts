@@ -1,0 +1,96 @@
+/**
+ * The command table. Each command's file is small and loads what it runs only when it runs, so that `--help` stays fast.
+ * A command ends otherwise than well by throwing a ManxError, after it has written its result; the error's code decides
+ * the exit code: 1 internal, 2 usage, 3 budget breached, 4 not trustworthy, 130 interrupted.
+ */
+import { Command, CommanderError } from "commander";
+import { ManxError, nearestName, renderError, toManxError } from "../core/index.ts";
+import { VERSION } from "../version.ts";
+import type { Io } from "./io.ts";
+
+export function makeProgram(io: Io): Command {
+  const program = new Command("manx")
+    .description(
+      "Takes the tail off LLM agents: measure it, explain it, cut it, guard it, prove it.",
+    )
+    .version(VERSION, "-V, --version", "print the version")
+    .showSuggestionAfterError(false)
+    .helpCommand("help [command]", "show help of a command")
+    .configureOutput({
+      writeOut: (text) => io.stdout.write(text),
+      writeErr: (text) => io.stderr.write(text),
+      // Errors are rendered once, in `runProgram`, in Manx's own four lines.
+      outputError: () => undefined,
+    })
+    .addHelpText("after", "\nExamples:\n  manx demo\n  manx demo --json > result.json\n");
+  return program;
+}
+
+/** Parses and runs. Answers the exit code; never throws. */
+export async function runProgram(
+  program: Command,
+  argv: readonly string[],
+  io: Io,
+): Promise<number> {
+  forEachCommand(program, (command) => {
+    command.exitOverride();
+    command.copyInheritedSettings(program);
+  });
+  try {
+    await program.parseAsync(argv, { from: "user" });
+    return 0;
+  } catch (thrown) {
+    if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0;
+    const error =
+      thrown instanceof CommanderError ? usageError(thrown, program, argv) : toManxError(thrown);
+    io.stderr.write(`${renderError(error)}\n`);
+    if (error.code === "MANX_INTERNAL" && error.cause instanceof Error) {
+      io.stderr.write(`${error.cause.stack ?? ""}\n`);
+    }
+    return error.exit;
+  }
+}
+
+function forEachCommand(command: Command, visit: (command: Command) => void): void {
+  for (const child of command.commands) {
+    visit(child);
+    forEachCommand(child, visit);
+  }
+  visit(command);
+}
+
+/** Commander's own errors in Manx's words, with the nearest name that exists. */
+function usageError(thrown: CommanderError, program: Command, argv: readonly string[]): ManxError {
+  const got = /'([^']*)'/.exec(thrown.message)?.[1] ?? "";
+  const command = program.commands.find((child) => argv.includes(child.name())) ?? program;
+  if (thrown.code === "commander.unknownOption") {
+    const flags = command.options.map((option) => option.long ?? option.short ?? "");
+    const near = nearestName(got, flags);
+    return new ManxError("MANX_FLAG_UNKNOWN", {
+      where: `manx ${command === program ? "" : command.name()}`.trim(),
+      got,
+      ...(near !== undefined && { hint: `did you mean "${near}"?` }),
+    });
+  }
+  if (thrown.code === "commander.unknownCommand" || thrown.code === "commander.excessArguments") {
+    const names = program.commands.map((child) => child.name());
+    const word =
+      thrown.code === "commander.unknownCommand"
+        ? got
+        : (argv.find((arg) => !arg.startsWith("-")) ?? "");
+    const near = nearestName(word, names);
+    if (thrown.code === "commander.unknownCommand" || command === program) {
+      return new ManxError("MANX_COMMAND_UNKNOWN", {
+        expected: `one of ${names.join(", ")}`,
+        got: JSON.stringify(word),
+        ...(near !== undefined && { hint: `did you mean "${near}"?` }),
+      });
+    }
+  }
+  const missing = /missing|not specified/i.test(thrown.message);
+  return new ManxError(missing ? "MANX_FLAG_MISSING" : "MANX_FLAG_VALUE", {
+    what: thrown.message.replace(/^error: /, "").replace(/\.$/, ""),
+    where: `manx ${command === program ? "" : command.name()}`.trim(),
+    hint: `run manx ${command === program ? "" : `${command.name()} `}--help`,
+  });
+}
