@@ -1,0 +1,67 @@
+/**
+ * One step's work: which requests compute how many tokens, and the sums that a cost model prices. Reused from step to
+ * step, since a twin composes a hundred thousand of them a second.
+ */
+import type { EngineRequest } from "./request.ts";
+
+export class Batch {
+  readonly requests: EngineRequest[] = [];
+  /** Tokens computed this step, one entry per request. */
+  readonly newTokens: number[] = [];
+  prefillSequences = 0;
+  prefillTokens = 0;
+  /** Σ over prefill chunks of n tokens on c computed ones: n · c + n · (n + 1) / 2 pairs of query and key. */
+  prefillPairs = 0;
+  /** Σ over prefill chunks of the computed tokens that they read again. */
+  prefillContext = 0;
+  decodeSequences = 0;
+  /** Σ over decodes of the tokens whose KV is read, the new one included. */
+  decodeContext = 0;
+
+  get size(): number {
+    return this.requests.length;
+  }
+
+  get tokens(): number {
+    return this.prefillTokens + this.decodeSequences;
+  }
+
+  reset(): void {
+    this.requests.length = 0;
+    this.newTokens.length = 0;
+    this.prefillSequences = 0;
+    this.prefillTokens = 0;
+    this.prefillPairs = 0;
+    this.prefillContext = 0;
+    this.decodeSequences = 0;
+    this.decodeContext = 0;
+  }
+
+  /** A chunk of a prompt, or of a context that has to be computed again. */
+  addPrefill(request: EngineRequest, tokens: number): void {
+    this.requests.push(request);
+    this.newTokens.push(tokens);
+    this.countPrefill(tokens, request.computed);
+  }
+
+  /** One more token of an answer under way. */
+  addDecode(request: EngineRequest): void {
+    this.requests.push(request);
+    this.newTokens.push(1);
+    this.decodeSequences += 1;
+    this.decodeContext += request.computed + 1;
+  }
+
+  /** Work without a request behind it: the padding of a static batch. */
+  countPrefill(tokens: number, computed: number): void {
+    this.prefillSequences += 1;
+    this.prefillTokens += tokens;
+    this.prefillPairs += tokens * computed + (tokens * (tokens + 1)) / 2;
+    this.prefillContext += computed;
+  }
+
+  countDecode(context: number): void {
+    this.decodeSequences += 1;
+    this.decodeContext += context;
+  }
+}

@@ -1,0 +1,163 @@
+/**
+ * From names and numbers to an engine that can exist, or an error that shows the arithmetic of why it cannot.
+ */
+import type { Clock } from "../clock/index.ts";
+import { lookUp, ManxError } from "../core/index.ts";
+import { ContinuousBatcher } from "./continuous-batcher.ts";
+import { type CostModel, RooflineCost } from "./cost-model.ts";
+import {
+  findGpu,
+  findModel,
+  type Gpu,
+  kvBytesPerToken,
+  type Model,
+  weightBytes,
+} from "./data-sheets.ts";
+import { Engine } from "./engine.ts";
+import { ContiguousKv, type KvMemory, PagedKv } from "./kv-memory.ts";
+import type { EngineSink, Scheduler } from "./scheduler.ts";
+import { StaticBatcher } from "./static-batcher.ts";
+
+export interface EngineConfig {
+  readonly model: string;
+  readonly gpu: string;
+  /** GPUs of one host that share each layer. */
+  readonly ranks: number;
+  readonly scheduling: "static" | "continuous" | "chunked";
+  readonly memory: "contiguous" | "paged";
+  /** Longest prompt plus output that is accepted; contiguous memory sets this much aside for each request. */
+  readonly contextMax: number;
+  readonly blockTokens: number;
+  readonly sequencesMax: number;
+  readonly tokensMax: number;
+  readonly fillWaitUs: number;
+  /** Share of GPU memory that the engine may use. */
+  readonly memoryShare: number;
+}
+
+export const ENGINE_DEFAULTS: EngineConfig = {
+  model: "llama-3.1-8b",
+  gpu: "h100-sxm",
+  ranks: 1,
+  scheduling: "chunked",
+  memory: "paged",
+  contextMax: 16_384,
+  blockTokens: 16,
+  sequencesMax: 256,
+  tokensMax: 2_048,
+  fillWaitUs: 0,
+  memoryShare: 0.9,
+};
+
+/** Runtime, activations and communication buffers per GPU beside weights and KV (AIConfigurator: 3.5 GiB). */
+const OTHER_BYTES = 3.5 * 2 ** 30;
+const GIB = 2 ** 30;
+
+/** Tokens of KV that fit beside the weights. @throws MANX_CONFIG_IMPOSSIBLE with the sum, if none do. */
+export function kvTokens(gpu: Gpu, model: Model, ranks: number, memoryShare: number): number {
+  const usable = gpu.memoryBytes * memoryShare * ranks;
+  const weights = weightBytes(model);
+  const free = usable - weights - OTHER_BYTES * ranks;
+  const tokens = Math.floor(free / kvBytesPerToken(model));
+  if (tokens > 0) return tokens;
+  const gib = (bytes: number): string => `${(bytes / GIB).toFixed(1)} GiB`;
+  throw new ManxError("MANX_CONFIG_IMPOSSIBLE", {
+    what: `${model.name} does not fit into ${ranks} × ${gpu.name}`,
+    expected: `weights ${gib(weights)} + other ${gib(OTHER_BYTES * ranks)} below ${gib(usable)}`,
+    got: `${gib(-free)} too much (${gib(gpu.memoryBytes * ranks)} × ${memoryShare} usable)`,
+    hint: "take more ranks, a larger GPU or a smaller model",
+  });
+}
+
+/** A config whose every number is possible. @throws MANX_CONFIG_IMPOSSIBLE, MANX_NAME_UNKNOWN */
+export function checkConfig(config: EngineConfig): { gpu: Gpu; model: Model; kvTokens: number } {
+  const gpu = findGpu(config.gpu);
+  const model = findModel(config.model);
+  const atLeastOne = ["ranks", "contextMax", "blockTokens", "sequencesMax", "tokensMax"] as const;
+  for (const name of atLeastOne)
+    refuseUnless(
+      Number.isInteger(config[name]) && config[name] >= 1,
+      config,
+      name,
+      "a whole number from 1",
+    );
+  refuseUnless(config.fillWaitUs >= 0, config, "fillWaitUs", "a time from 0");
+  refuseUnless(
+    config.memoryShare > 0 && config.memoryShare <= 1,
+    config,
+    "memoryShare",
+    "above 0 and at most 1",
+  );
+  refuseUnless(
+    model.kvHeads % config.ranks === 0 || config.ranks % model.kvHeads === 0,
+    config,
+    "ranks",
+    `a divisor or multiple of ${model.kvHeads} KV heads`,
+  );
+  refuseUnless(config.ranks <= 8, config, "ranks", "at most the 8 GPUs of one host");
+  refuseUnless(
+    config.contextMax <= model.contextMax,
+    config,
+    "contextMax",
+    `at most ${model.name}'s ${model.contextMax} tokens`,
+  );
+  return { gpu, model, kvTokens: kvTokens(gpu, model, config.ranks, config.memoryShare) };
+}
+
+function refuseUnless(
+  ok: boolean,
+  config: EngineConfig,
+  name: keyof EngineConfig,
+  expected: string,
+): void {
+  if (ok) return;
+  throw new ManxError("MANX_CONFIG_IMPOSSIBLE", {
+    where: name,
+    expected: `${name}: ${expected}`,
+    got: String(config[name]),
+  });
+}
+
+const MEMORIES: Readonly<
+  Record<EngineConfig["memory"], (tokens: number, config: EngineConfig) => KvMemory>
+> = {
+  contiguous: (tokens, config) => new ContiguousKv(tokens, config.contextMax),
+  paged: (tokens, config) => new PagedKv(tokens, config.blockTokens),
+};
+
+const SCHEDULERS: Readonly<
+  Record<EngineConfig["scheduling"], (kv: KvMemory, config: EngineConfig) => Scheduler>
+> = {
+  static: (kv, config) => new StaticBatcher(kv, config),
+  continuous: (kv, config) => new ContinuousBatcher(kv, { ...config, prompts: "whole" }),
+  chunked: (kv, config) => new ContinuousBatcher(kv, { ...config, prompts: "chunked" }),
+};
+
+export interface BuildOptions {
+  readonly clock: Clock;
+  readonly sink: EngineSink;
+  /** In place of the roofline. */
+  readonly cost?: CostModel;
+  readonly checked?: boolean;
+}
+
+/** @throws MANX_CONFIG_IMPOSSIBLE, MANX_NAME_UNKNOWN */
+export function buildEngine(config: EngineConfig, options: BuildOptions): Engine {
+  const { gpu, model, kvTokens: tokens } = checkConfig(config);
+  const kv = lookUp(MEMORIES, config.memory, "KV memory")(tokens, config);
+  if (kv.totalTokens === 0) {
+    throw new ManxError("MANX_CONFIG_IMPOSSIBLE", {
+      where: "contextMax",
+      expected: `a reservation of at most the ${tokens} tokens that fit`,
+      got: `${config.contextMax}`,
+    });
+  }
+  return new Engine({
+    clock: options.clock,
+    sink: options.sink,
+    scheduler: lookUp(SCHEDULERS, config.scheduling, "scheduling")(kv, config),
+    cost: options.cost ?? new RooflineCost(gpu, model, config.ranks),
+    contextMax: config.contextMax,
+    ...(options.checked !== undefined && { checked: options.checked }),
+  });
+}

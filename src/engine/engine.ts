@@ -1,0 +1,166 @@
+/**
+ * The driver: the only part of the twin that uses a clock.
+ *
+ *     submit ─▶ kick ─▶ plan ─▶ (the step takes its price) ─▶ commit ─▶ kick ─▶ …
+ *
+ * A step ends at its start plus its price, not when a timer happened to run, so a late timer delays nobody but its own
+ * reader and errors do not add up. Against a real clock the engine keeps count of how late it ran, and gives up the lost
+ * time once it is more than `LAG_LIMIT_US` behind, instead of rushing through steps to catch up.
+ */
+import type { Cancel, Clock } from "../clock/index.ts";
+import { ManxError } from "../core/index.ts";
+import type { Batch } from "./batch.ts";
+import type { CostModel } from "./cost-model.ts";
+import { EngineRequest, type RequestShape } from "./request.ts";
+import type { EngineSink, Scheduler } from "./scheduler.ts";
+
+const LAG_LIMIT_US = 100_000;
+
+export interface EngineOptions {
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+  readonly cost: CostModel;
+  readonly sink: EngineSink;
+  /** Longest prompt plus output of one request, tokens. */
+  readonly contextMax: number;
+  /** Verifies conservation after every step; costs time in proportion to the batch. */
+  readonly checked?: boolean;
+}
+
+/** What all steps so far added up to. */
+export interface EngineTotals {
+  steps: number;
+  busyUs: number;
+  /** Requests in steps, counted once a step. */
+  requestSteps: number;
+  computedTokens: number;
+  preemptions: number;
+  /** Σ over steps of tokens of answers under way in the KV memory, of tokens set aside, and of all tokens it has. */
+  liveTokenSteps: number;
+  reservedTokenSteps: number;
+  totalTokenSteps: number;
+  /** Real time only: steps given up to lag, and the largest lag seen. */
+  lagUsMax: number;
+  resyncs: number;
+}
+
+export class Engine {
+  readonly totals: EngineTotals = {
+    steps: 0,
+    busyUs: 0,
+    requestSteps: 0,
+    computedTokens: 0,
+    preemptions: 0,
+    liveTokenSteps: 0,
+    reservedTokenSteps: 0,
+    totalTokenSteps: 0,
+    lagUsMax: 0,
+    resyncs: 0,
+  };
+  readonly #options: EngineOptions;
+  readonly #sink: EngineSink;
+  #busy = false;
+  #cancelWake: Cancel | undefined;
+
+  constructor(options: EngineOptions) {
+    this.#options = options;
+    const { sink } = options;
+    this.#sink = {
+      onToken: (request, nowUs) => sink.onToken(request, nowUs),
+      onFinish: (request, nowUs) => sink.onFinish(request, nowUs),
+      onPreempt: (request, nowUs) => {
+        this.totals.preemptions += 1;
+        sink.onPreempt?.(request, nowUs);
+      },
+    };
+  }
+
+  get scheduler(): Scheduler {
+    return this.#options.scheduler;
+  }
+
+  /** @throws MANX_REQUEST_NEVER_FITS if even an empty engine could not hold it. */
+  submit<Tag>(shape: RequestShape, tag: Tag): EngineRequest<Tag> {
+    const { clock, scheduler } = this.#options;
+    this.assertFits(shape);
+    const request = new EngineRequest(shape, clock.nowUs(), tag);
+    scheduler.enqueue(request as EngineRequest);
+    if (!this.#busy) this.#kick(clock.nowUs());
+    return request;
+  }
+
+  /** @throws MANX_REQUEST_NEVER_FITS */
+  assertFits(shape: RequestShape): void {
+    const { scheduler, contextMax } = this.#options;
+    const tokens = shape.promptTokens + shape.outputTokens;
+    const got = `${shape.promptTokens} prompt + ${shape.outputTokens} output = ${tokens} tokens`;
+    if (tokens > contextMax) {
+      throw new ManxError("MANX_REQUEST_NEVER_FITS", {
+        what: "the request is longer than the model's context",
+        expected: `at most ${contextMax} tokens`,
+        got,
+      });
+    }
+    if (!scheduler.kv.canEverHold(tokens - 1)) {
+      throw new ManxError("MANX_REQUEST_NEVER_FITS", {
+        what: "the request is larger than the KV memory",
+        expected: `at most ${scheduler.kv.totalTokens} tokens in ${scheduler.kv.name} KV memory`,
+        got,
+      });
+    }
+  }
+
+  /** Answers false if it had already ended. Nothing more is heard of an aborted request. */
+  abort(request: EngineRequest): boolean {
+    return this.#options.scheduler.abort(request);
+  }
+
+  /** Stops planning; what is in flight is left alone. For shutting down a live engine. */
+  stop(): void {
+    this.#cancelWake?.();
+    this.#busy = true;
+  }
+
+  #kick(startUs: number): void {
+    const { clock, scheduler, cost } = this.#options;
+    this.#cancelWake?.();
+    this.#cancelWake = undefined;
+    const batch = scheduler.plan(startUs);
+    if (batch === undefined) {
+      const wakeUs = scheduler.wakeUs();
+      if (wakeUs !== undefined) {
+        this.#cancelWake = clock.at(wakeUs, () => this.#kick(clock.nowUs()));
+      }
+      return;
+    }
+    this.#busy = true;
+    const priceUs = cost.stepUs(batch);
+    this.#cancelWake = clock.at(startUs + priceUs, () =>
+      this.#settle(batch, startUs + priceUs, priceUs),
+    );
+  }
+
+  #settle(batch: Batch, endUs: number, priceUs: number): void {
+    const { clock, scheduler, checked } = this.#options;
+    this.#count(batch, priceUs);
+    scheduler.commit(batch, endUs, this.#sink);
+    if (checked === true) scheduler.check();
+    this.#busy = false;
+    const lagUs = clock.nowUs() - endUs;
+    if (lagUs > this.totals.lagUsMax) this.totals.lagUsMax = lagUs;
+    if (lagUs > LAG_LIMIT_US) this.totals.resyncs += 1;
+    this.#kick(lagUs > LAG_LIMIT_US ? clock.nowUs() : endUs);
+  }
+
+  #count(batch: Batch, priceUs: number): void {
+    const { totals } = this;
+    const { liveTokens, kv } = this.#options.scheduler;
+    totals.steps += 1;
+    totals.busyUs += priceUs;
+    totals.requestSteps += batch.size;
+    totals.computedTokens += batch.tokens;
+    totals.liveTokenSteps += liveTokens;
+    totals.reservedTokenSteps += kv.reservedTokens;
+    totals.totalTokenSteps += kv.totalTokens;
+  }
+}

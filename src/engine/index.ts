@@ -1,0 +1,27 @@
+/** The twin: scheduler, KV memory, cost model, and the driver that runs them in virtual or real time. */
+export { Batch } from "./batch.ts";
+export {
+  type BuildOptions,
+  buildEngine,
+  checkConfig,
+  ENGINE_DEFAULTS,
+  type EngineConfig,
+  kvTokens,
+} from "./config.ts";
+export { ContinuousBatcher, type ContinuousOptions } from "./continuous-batcher.ts";
+export { type CostModel, RooflineCost } from "./cost-model.ts";
+export {
+  findGpu,
+  findModel,
+  GPU_NAMES,
+  type Gpu,
+  kvBytesPerToken,
+  MODEL_NAMES,
+  type Model,
+  weightBytes,
+} from "./data-sheets.ts";
+export { Engine, type EngineOptions, type EngineTotals } from "./engine.ts";
+export { ContiguousKv, type KvMemory, PagedKv } from "./kv-memory.ts";
+export { EngineRequest, type RequestShape, type RequestState } from "./request.ts";
+export { type EngineSink, type Scheduler, WAITING_MAX } from "./scheduler.ts";
+export { StaticBatcher, type StaticOptions } from "./static-batcher.ts";

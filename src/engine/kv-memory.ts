@@ -1,0 +1,122 @@
+/**
+ * The KV memory: who has how much of it. Two ways to divide it, one interface, so that either can stand under any
+ * scheduler. Invariant of both: free + reserved = total after every call, and nothing is taken unless all of it is there.
+ */
+import { assert } from "../core/index.ts";
+import type { EngineRequest } from "./request.ts";
+
+export interface KvMemory {
+  readonly name: "contiguous" | "paged";
+  readonly totalTokens: number;
+  readonly reservedTokens: number;
+  /** Whether an empty memory could hold this many tokens for one request. */
+  canEverHold(tokens: number): boolean;
+  /** Makes the request's reservation cover `tokens` tokens. Answers false and changes nothing if there is no room. */
+  reserve(request: EngineRequest, tokens: number): boolean;
+  release(request: EngineRequest): void;
+  /** @throws MANX_INTERNAL if what `holders` have does not add up to what is reserved. */
+  check(holders: Iterable<EngineRequest>): void;
+}
+
+/** Sum of reservations; shared by the checks. */
+function heldTokens(holders: Iterable<EngineRequest>): number {
+  let held = 0;
+  for (const request of holders) {
+    assert(request.reservedTokens >= request.computed, "a reservation covers the computed tokens");
+    held += request.reservedTokens;
+  }
+  return held;
+}
+
+/**
+ * One stretch of the longest allowed length per request, whatever it will use: how engines did it before paging. A
+ * request that turns out short wastes the rest, and none can be longer than a stretch.
+ */
+export class ContiguousKv implements KvMemory {
+  readonly name = "contiguous";
+  readonly totalTokens: number;
+  readonly stretchTokens: number;
+  #free: number;
+
+  constructor(totalTokens: number, stretchTokens: number) {
+    this.stretchTokens = stretchTokens;
+    this.#free = Math.floor(totalTokens / stretchTokens);
+    this.totalTokens = this.#free * stretchTokens;
+  }
+
+  get reservedTokens(): number {
+    return this.totalTokens - this.#free * this.stretchTokens;
+  }
+
+  canEverHold(tokens: number): boolean {
+    return tokens <= this.stretchTokens && this.totalTokens > 0;
+  }
+
+  reserve(request: EngineRequest, tokens: number): boolean {
+    if (tokens <= request.reservedTokens) return true;
+    if (tokens > this.stretchTokens || this.#free === 0) return false;
+    assert(request.reservedTokens === 0, "a request has at most one stretch");
+    this.#free -= 1;
+    request.reservedTokens = this.stretchTokens;
+    return true;
+  }
+
+  release(request: EngineRequest): void {
+    if (request.reservedTokens === 0) return;
+    this.#free += 1;
+    request.reservedTokens = 0;
+  }
+
+  check(holders: Iterable<EngineRequest>): void {
+    assert(this.#free >= 0, "no stretch is given out twice");
+    assert(heldTokens(holders) === this.reservedTokens, "stretches are conserved");
+  }
+}
+
+/**
+ * Blocks of a fixed number of tokens, taken one by one as a request grows (PagedAttention, Kwon et al., SOSP 2023): at most
+ * one block less one token per request is idle.
+ */
+export class PagedKv implements KvMemory {
+  readonly name = "paged";
+  readonly totalTokens: number;
+  readonly blockTokens: number;
+  #free: number;
+
+  constructor(totalTokens: number, blockTokens: number) {
+    this.blockTokens = blockTokens;
+    this.#free = Math.floor(totalTokens / blockTokens);
+    this.totalTokens = this.#free * blockTokens;
+  }
+
+  get reservedTokens(): number {
+    return this.totalTokens - this.#free * this.blockTokens;
+  }
+
+  get freeBlocks(): number {
+    return this.#free;
+  }
+
+  canEverHold(tokens: number): boolean {
+    return Math.ceil(tokens / this.blockTokens) * this.blockTokens <= this.totalTokens;
+  }
+
+  reserve(request: EngineRequest, tokens: number): boolean {
+    const missing = Math.ceil((tokens - request.reservedTokens) / this.blockTokens);
+    if (missing <= 0) return true;
+    if (missing > this.#free) return false;
+    this.#free -= missing;
+    request.reservedTokens += missing * this.blockTokens;
+    return true;
+  }
+
+  release(request: EngineRequest): void {
+    this.#free += request.reservedTokens / this.blockTokens;
+    request.reservedTokens = 0;
+  }
+
+  check(holders: Iterable<EngineRequest>): void {
+    assert(this.#free >= 0, "no block is given out twice");
+    assert(heldTokens(holders) === this.reservedTokens, "blocks are conserved");
+  }
+}

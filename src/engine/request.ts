@@ -1,0 +1,56 @@
+/**
+ * One request inside the engine: how many of its tokens exist, how many are in the KV memory, and what that memory has set
+ * aside for it. The scheduler owns these fields; a driver hangs what it needs on `tag`.
+ *
+ *     prompt ............ generated
+ *     |---- known = promptTokens + generated ----|
+ *     |---- computed ----|                          KV exists for these
+ *     |---- reservedTokens -----------------|       KV memory set aside, ≥ computed
+ *
+ * A step that computes up to `known` yields one more token; its KV is written by the step that yields the one after. So
+ * an output of D tokens takes the end of the prefill and D − 1 decode steps.
+ */
+import { assert } from "../core/index.ts";
+
+export type RequestState = "waiting" | "running" | "finished" | "aborted";
+
+export interface RequestShape {
+  /** ≥ 1. */
+  readonly promptTokens: number;
+  /** ≥ 1; the twin knows how long an answer will be, a real engine knows only its limit. */
+  readonly outputTokens: number;
+}
+
+export class EngineRequest<Tag = unknown> implements RequestShape {
+  readonly promptTokens: number;
+  readonly outputTokens: number;
+  readonly arrivedUs: number;
+  readonly tag: Tag;
+  state: RequestState = "waiting";
+  computed = 0;
+  generated = 0;
+  reservedTokens = 0;
+  preemptions = 0;
+  /** First time that it was put into a batch; kept over pre-emptions. NaN until then, like the times below. */
+  scheduledUs = Number.NaN;
+  firstTokenUs = Number.NaN;
+  lastTokenUs = Number.NaN;
+
+  constructor(shape: RequestShape, arrivedUs: number, tag: Tag) {
+    assert(shape.promptTokens >= 1 && Number.isInteger(shape.promptTokens), "a prompt has tokens");
+    assert(shape.outputTokens >= 1 && Number.isInteger(shape.outputTokens), "an output has tokens");
+    this.promptTokens = shape.promptTokens;
+    this.outputTokens = shape.outputTokens;
+    this.arrivedUs = arrivedUs;
+    this.tag = tag;
+  }
+
+  get known(): number {
+    return this.promptTokens + this.generated;
+  }
+
+  /** Most tokens that ever lie in the KV memory: that of the last output token is never written. */
+  get longestTokens(): number {
+    return this.promptTokens + this.outputTokens - 1;
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * What every scheduler is: a plain object that is told what happened and asked what to do next. It knows no clock, socket
+ * or GPU; the same object serves a simulated second in microseconds and a live one in a second.
+ *
+ *     enqueue ──▶ waiting ──plan──▶ running ──commit──▶ finished
+ *                    ▲                 │
+ *                    └───pre-emption───┘
+ */
+import { Fifo } from "../core/index.ts";
+import type { Batch } from "./batch.ts";
+import type { KvMemory } from "./kv-memory.ts";
+import type { EngineRequest } from "./request.ts";
+
+/** Told, in order, of all that a commit brings about. */
+export interface EngineSink {
+  /** One more output token exists. Its number is `request.generated`, counted from 1. */
+  onToken(request: EngineRequest, nowUs: number): void;
+  /** The response is over and its memory free. */
+  onFinish(request: EngineRequest, nowUs: number): void;
+  /** Thrown out for lack of memory; it will be computed again. */
+  onPreempt?(request: EngineRequest, nowUs: number): void;
+}
+
+export interface Scheduler {
+  readonly name: string;
+  readonly waiting: number;
+  readonly running: number;
+  /** Tokens in the KV memory that belong to answers still under way. */
+  readonly liveTokens: number;
+  readonly kv: KvMemory;
+  enqueue(request: EngineRequest): void;
+  /** Takes a request out, wherever it is. Answers false if it had already ended. */
+  abort(request: EngineRequest): boolean;
+  /** The next step's batch, good until `commit`; undefined if there is nothing to do now. */
+  plan(nowUs: number): Batch | undefined;
+  /** After `plan` gave nothing: when the passing of time alone would change that. */
+  wakeUs(): number | undefined;
+  /** The step is done. */
+  commit(batch: Batch, nowUs: number, sink: EngineSink): void;
+  /** Conservation of requests and memory. @throws MANX_INTERNAL */
+  check(): void;
+}
+
+/** Requests that a server holds back at most before it refuses more. */
+export const WAITING_MAX = 1_000_000;
+
+/** The bookkeeping that all schedulers share. */
+export abstract class QueueScheduler {
+  readonly kv: KvMemory;
+  protected readonly queue = new Fifo<EngineRequest>(WAITING_MAX);
+  protected live = 0;
+
+  constructor(kv: KvMemory) {
+    this.kv = kv;
+  }
+
+  get waiting(): number {
+    return this.queue.size;
+  }
+
+  get liveTokens(): number {
+    return this.live;
+  }
+
+  enqueue(request: EngineRequest): void {
+    this.queue.push(request);
+  }
+
+  /** Settles one member of a done step: its tokens are computed, and the last of them yields a new one. */
+  protected advance(request: EngineRequest, tokens: number, nowUs: number, sink: EngineSink): void {
+    request.computed += tokens;
+    this.live += tokens;
+    if (request.computed < request.promptTokens + request.generated) return;
+    request.generated += 1;
+    if (request.generated === 1) request.firstTokenUs = nowUs;
+    request.lastTokenUs = nowUs;
+    sink.onToken(request, nowUs);
+  }
+}
