@@ -2,11 +2,16 @@
 import { closest, distance } from "fastest-levenshtein";
 import { ManxError } from "./manx-error.ts";
 
-/** The name in `names` that is nearest to `got`, unless more than half of it would have to change. */
+/**
+ * The name in `names` that is nearest to `got`: one that begins with it, otherwise the one with the fewest changes, unless
+ * more than half of it would have to change.
+ */
 export function nearestName(got: string, names: readonly string[]): string | undefined {
   if (names.length === 0) return undefined;
   const wanted = got.toLowerCase();
   const lowered = names.map((name) => name.toLowerCase());
+  const longer = lowered.findIndex((name) => wanted.length >= 2 && name.startsWith(wanted));
+  if (longer >= 0) return names[longer];
   const best = lowered.indexOf(closest(wanted, lowered));
   const allowed = Math.max(1, Math.floor(got.length / 2));
   return distance(wanted, lowered[best]!) <= allowed ? names[best] : undefined;

@@ -31,8 +31,9 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
   readonly #batch = new Batch();
   /** In order of admission; the last is the youngest. */
   #running: EngineRequest[] = [];
-  /** Requests that the step in flight computes; their memory is held until it ends, even if they are aborted. */
   #inFlight = false;
+  /** Somebody was aborted while a step was in flight. Memory that it may be writing to is held until it ends. */
+  #abortedInFlight = false;
   readonly #preempted: EngineRequest[] = [];
 
   constructor(kv: KvMemory, options: ContinuousOptions) {
@@ -52,7 +53,8 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
     }
     if (request.state !== "running") return false;
     request.state = "aborted";
-    if (!this.#inFlight) this.#sweep();
+    if (this.#inFlight) this.#abortedInFlight = true;
+    else this.#sweep();
     return true;
   }
 
@@ -77,17 +79,15 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
     this.#inFlight = false;
     for (const request of this.#preempted) sink.onPreempt?.(request, nowUs);
     this.#preempted.length = 0;
-    let ended = false;
+    let ended = this.#abortedInFlight;
+    this.#abortedInFlight = false;
     for (let i = 0; i < batch.size; i += 1) {
       const request = batch.requests[i]!;
-      if (request.state === "running") {
-        this.advance(request, batch.newTokens[i]!, nowUs, sink);
-        if (request.generated < request.outputTokens) continue;
-        request.state = "finished";
-        ended = true;
-      } else {
-        ended = true;
-      }
+      if (request.state !== "running") continue;
+      this.advance(request, batch.newTokens[i]!, nowUs, sink);
+      if (request.generated < request.outputTokens) continue;
+      request.state = "finished";
+      ended = true;
     }
     if (!ended) return;
     this.#sweep();
