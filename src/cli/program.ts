@@ -6,6 +6,7 @@
 import { Command, CommanderError } from "commander";
 import { ManxError, nearestName, renderError, toManxError } from "../core/index.ts";
 import { VERSION } from "../version.ts";
+import { addGatewayCommand } from "./gateway-command.ts";
 import type { Io } from "./io.ts";
 
 export function makeProgram(io: Io): Command {
@@ -23,6 +24,7 @@ export function makeProgram(io: Io): Command {
       outputError: () => undefined,
     })
     .addHelpText("after", "\nExamples:\n  manx demo\n  manx demo --json > result.json\n");
+  addGatewayCommand(program, io);
   return program;
 }
 

@@ -139,6 +139,12 @@ export const ERROR_TABLE = {
     status: 429,
     hint: "wait for the time in Retry-After",
   },
+  MANX_DRAINING: {
+    summary: "the server is shutting down",
+    exit: 1,
+    status: 503,
+    hint: "repeat the call; another instance will take it",
+  },
   MANX_NOT_TRUSTWORTHY: {
     summary: "the measurement cannot carry a verdict",
     exit: 4,

@@ -1,0 +1,196 @@
+/**
+ * One try of a call against one upstream: takes a connection, sends the request, hands on what comes back. It has its own
+ * clock for the phases connect, headers and gap, and ends in exactly one of `onEnd` and `onFault`, or silently after
+ * `cancel`. Retries and later hedges are further attempts of the same call.
+ */
+import type { Dispatcher } from "undici";
+import type { Clock } from "../clock/index.ts";
+import { ManxError } from "../core/index.ts";
+import type { Connection } from "./connection.ts";
+import type { GatewayLimits } from "./limits.ts";
+import { PhaseWatch, type WaitPhase } from "./phase-watch.ts";
+import {
+  causeName,
+  downError,
+  incompleteError,
+  type Outcome,
+  timeoutError,
+} from "./upstream-fault.ts";
+import type { UpstreamPool } from "./upstream-pool.ts";
+
+export interface UpstreamRequest {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly headers: string[];
+  /** Whole, so that it can be sent again. */
+  readonly body: Buffer | null;
+}
+
+export interface Fault {
+  readonly error: ManxError;
+  readonly outcome: Outcome;
+  /** A kept connection had died before a byte of the answer came: nobody's fault, and safe to repeat. */
+  readonly isReuseRace: boolean;
+}
+
+export interface AttemptSink {
+  /** The final head; 1xx are swallowed. @param rawHeaders names and values in turn. */
+  onHead(status: number, rawHeaders: string[], nowUs: number): void;
+  onData(chunk: Buffer, nowUs: number): void;
+  onEnd(nowUs: number): void;
+  onFault(fault: Fault): void;
+}
+
+export class Attempt implements Dispatcher.DispatchHandler {
+  readonly #pool: UpstreamPool;
+  readonly #limits: GatewayLimits;
+  readonly #clock: Clock;
+  readonly #request: UpstreamRequest;
+  readonly #sink: AttemptSink;
+  readonly #watch: PhaseWatch;
+  #connection: Connection | undefined;
+  #hasHead = false;
+  #done = false;
+  /** Whether the connection was open before the request came. */
+  isWarm = false;
+  dispatchedUs = 0;
+
+  constructor(
+    upstream: { pool: UpstreamPool; limits: GatewayLimits; clock: Clock },
+    request: UpstreamRequest,
+    sink: AttemptSink,
+  ) {
+    this.#pool = upstream.pool;
+    this.#limits = upstream.limits;
+    this.#clock = upstream.clock;
+    this.#request = request;
+    this.#sink = sink;
+    this.#watch = new PhaseWatch(this.#clock, (phase, limitUs) => this.#expire(phase, limitUs));
+  }
+
+  /** @param fresh no connection that was kept: where one has just been found dead, others may be. */
+  start({ fresh }: { fresh: boolean }): void {
+    const connection = fresh ? this.#pool.takeFresh() : this.#pool.take();
+    if (connection === undefined) {
+      this.#fail({
+        error: new ManxError("MANX_OVERLOADED", {
+          expected: `at most ${this.#limits.connections} requests at a time`,
+        }),
+        outcome: "refused",
+        isReuseRace: false,
+      });
+      return;
+    }
+    this.#connection = connection;
+    this.isWarm = connection.isOpen;
+    if (this.isWarm) {
+      this.#send(connection);
+      return;
+    }
+    this.#watch.enter("connect", this.#limits.connectUs, this.#clock.nowUs());
+    this.#pool.connect(connection, (error) => {
+      if (this.#done) return;
+      if (error === null) this.#send(connection);
+      else this.#failDown(error);
+    });
+  }
+
+  /** Gives up at once, in any phase: the upstream's socket is closed, nothing more is called. */
+  cancel(): void {
+    if (this.#done) return;
+    this.#finish();
+    this.#connection?.close();
+  }
+
+  /** The client does not read: no more from the upstream, and its silence no longer counts. */
+  pause(): void {
+    if (this.#done) return;
+    this.#watch.pause();
+    this.#connection?.shutValve();
+  }
+
+  resume(): void {
+    if (this.#done) return;
+    this.#watch.resume(this.#clock.nowUs());
+    this.#connection?.openValve();
+  }
+
+  #send(connection: Connection): void {
+    this.dispatchedUs = this.#clock.nowUs();
+    this.#watch.enter("headers", this.#limits.headersUs, this.dispatchedUs);
+    const { method, path, headers, body } = this.#request;
+    connection.dispatch({ method, path, headers, body }, this);
+  }
+
+  /** Its presence tells undici which of its two handler forms this is. */
+  onRequestStart(): void {}
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
+    if (this.#done || status < 200) return;
+    const nowUs = this.#clock.nowUs();
+    this.#hasHead = true;
+    this.#watch.enter("gap", this.#limits.gapUs, nowUs);
+    this.#sink.onHead(status, decodeHeaders(controller.rawHeaders as Buffer[]), nowUs);
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#done || chunk.length === 0) return;
+    const nowUs = this.#clock.nowUs();
+    this.#watch.touch(nowUs);
+    this.#sink.onData(chunk, nowUs);
+  }
+
+  onResponseEnd(): void {
+    if (this.#done) return;
+    this.#finish();
+    const connection = this.#connection!;
+    connection.openValve();
+    this.#pool.giveBack(connection);
+    this.#sink.onEnd(this.#clock.nowUs());
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, cause: Error): void {
+    if (this.#done) return;
+    if (this.#hasHead) {
+      this.#fail({
+        error: incompleteError(causeName(cause)),
+        outcome: "stream_incomplete",
+        isReuseRace: false,
+      });
+    } else this.#failDown(cause);
+  }
+
+  #failDown(cause: Error): void {
+    this.#fail({
+      error: downError(cause, this.#pool.origin.origin),
+      outcome: "upstream_down",
+      isReuseRace: this.isWarm && isSocketFault(cause),
+    });
+  }
+
+  #expire(phase: WaitPhase, limitUs: number): void {
+    const outcome = `timeout_${phase === "write" ? "gap" : phase}` as const;
+    this.#fail({ error: timeoutError(phase, limitUs), outcome, isReuseRace: false });
+  }
+
+  #fail(fault: Fault): void {
+    this.#finish();
+    this.#connection?.close();
+    this.#sink.onFault(fault);
+  }
+
+  #finish(): void {
+    this.#done = true;
+    this.#watch.stop();
+  }
+}
+
+function decodeHeaders(raw: readonly Buffer[]): string[] {
+  return raw.map((part) => part.toString("latin1"));
+}
+
+const SOCKET_FAULTS = new Set(["UND_ERR_SOCKET", "UND_ERR_CLOSED", "ECONNRESET", "EPIPE"]);
+
+function isSocketFault(cause: Error): boolean {
+  return SOCKET_FAULTS.has((cause as NodeJS.ErrnoException).code ?? "");
+}

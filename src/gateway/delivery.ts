@@ -1,0 +1,149 @@
+/**
+ * The client's side of one call: writes the answer as fast as the client reads it, and no faster, and tells an early end in
+ * the client's own dialect. A response that was cut never looks whole (casebook GW-04, GW-06):
+ *
+ *     nothing sent yet           → a JSON error with its status
+ *     event stream, in the clear → one error event, and no terminal frame
+ *     anything else              → the connection is broken, which no client can take for an end
+ */
+import type { ServerResponse } from "node:http";
+import type { Clock } from "../clock/index.ts";
+import type { ManxError } from "../core/index.ts";
+import type { ErrorDialect } from "../http/index.ts";
+import { answerError, errorEvent } from "./early-end.ts";
+import { LineGate } from "./line-gate.ts";
+import { PhaseWatch } from "./phase-watch.ts";
+
+export interface DeliveryEvents {
+  /** The client reads slower than the upstream writes. */
+  onBlocked(): void;
+  onDrained(): void;
+  /** The client took nothing for the write limit; its connection is closed. */
+  onStalled(): void;
+  /** The connection or the response has ended; the last call. */
+  onClosed(): void;
+}
+
+export class Delivery {
+  readonly #response: ServerResponse;
+  readonly #dialect: ErrorDialect;
+  readonly #writeLimitUs: number;
+  readonly #clock: Clock;
+  readonly #watch: PhaseWatch;
+  readonly #events: DeliveryEvents;
+  #gate: LineGate | undefined;
+  #blocked = false;
+  #closed = false;
+  /** Bytes of the body that were handed to the socket. */
+  bytes = 0;
+
+  constructor(
+    response: ServerResponse,
+    options: { dialect: ErrorDialect; writeLimitUs: number; clock: Clock; events: DeliveryEvents },
+  ) {
+    this.#response = response;
+    this.#dialect = options.dialect;
+    this.#writeLimitUs = options.writeLimitUs;
+    this.#clock = options.clock;
+    this.#events = options.events;
+    this.#watch = new PhaseWatch(options.clock, () => {
+      this.#events.onStalled();
+      this.destroy();
+    });
+    response.on("error", ignore);
+    response.on("drain", () => this.#onDrain());
+    response.once("close", () => this.#onClose());
+    // A pipelined request waits for its turn without a socket, and then is not told when that closes.
+    if (response.socket === null) response.req.socket.once("close", () => this.#onClose());
+  }
+
+  get hasHead(): boolean {
+    return this.#response.headersSent;
+  }
+
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
+  /** @param canAppend an event stream in the clear: its lines can be told apart and an error event added to it. */
+  head(status: number, headers: readonly string[], canAppend: boolean): void {
+    if (this.#closed) return;
+    if (canAppend) this.#gate = new LineGate();
+    this.#response.writeHead(status, headers as string[]);
+    // Sent on its own if no body came in the same read, together with the body if one did.
+    queueMicrotask(() => {
+      if (this.bytes === 0 && !this.#closed && !this.#response.writableEnded) {
+        this.#response.flushHeaders();
+      }
+    });
+  }
+
+  readonly #write = (part: Buffer): void => {
+    this.bytes += part.length;
+    if (this.#response.write(part) || this.#blocked) return;
+    this.#blocked = true;
+    this.#watch.enter("write", this.#writeLimitUs, this.#clock.nowUs());
+    this.#events.onBlocked();
+  };
+
+  data(chunk: Buffer): void {
+    if (this.#closed) return;
+    if (this.#gate === undefined) this.#write(chunk);
+    else this.#gate.push(chunk, this.#write);
+  }
+
+  end(): void {
+    if (this.#closed) return;
+    this.#gate?.flush(this.#write);
+    this.#finish();
+  }
+
+  /** The early end. */
+  fail(error: ManxError): void {
+    if (this.#closed) return;
+    if (!this.hasHead) {
+      answerError(this.#response, error, this.#dialect);
+      return;
+    }
+    if (this.#gate === undefined || !this.#gate.atLineEnd) {
+      this.destroy();
+      return;
+    }
+    this.#gate.drop();
+    this.#write(errorEvent(error, this.#dialect));
+    this.#finish();
+  }
+
+  /** Breaks the connection. */
+  destroy(): void {
+    if (this.#closed) return;
+    this.#response.destroy();
+    // A response without a socket yet has nobody else to break it.
+    if (this.#response.socket === null) this.#response.req.socket.destroy();
+  }
+
+  /** The watch goes on: a client that never reads must not hold what is queued for ever. */
+  #finish(): void {
+    this.#response.end();
+    if (this.#response.writableLength > 0 && !this.#blocked) {
+      this.#watch.enter("write", this.#writeLimitUs, this.#clock.nowUs());
+    }
+  }
+
+  #onDrain(): void {
+    if (!this.#blocked || this.#closed) return;
+    this.#blocked = false;
+    if (this.#response.writableEnded) return;
+    this.#watch.stop();
+    this.#events.onDrained();
+  }
+
+  #onClose(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#watch.stop();
+    this.#events.onClosed();
+  }
+}
+
+function ignore(): void {}

@@ -1,0 +1,172 @@
+/**
+ * The client's door: node:http, a closed list of paths, bounded bodies, no framework. Whatever a client sends, the server
+ * goes on; whatever it asks for, only the configured upstream is reached.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { ManxError, toManxError } from "../core/index.ts";
+import { type ErrorDialect, readBody, sendError, sendJson } from "../http/index.ts";
+import { VERSION } from "../version.ts";
+import { answerError } from "./early-end.ts";
+import { Exchange, type ExchangeContext } from "./exchange.ts";
+import { requestHeaders } from "./headers.ts";
+import { findRoute, guessDialect, type Route } from "./routes.ts";
+
+export interface FrontOptions extends ExchangeContext {
+  /** Before each path, from the upstream's URL. */
+  readonly prefix: string;
+  /** Name of this gateway in `Via`; a request that carries it already runs in a circle. */
+  readonly via: string;
+}
+
+/** Queued bytes per client before `write` says stop; the upstream is then not read until they are gone. */
+const CLIENT_BUFFER_BYTES = 64 * 1024;
+
+export class Front {
+  readonly server: Server;
+  readonly #options: FrontOptions;
+  readonly #open = new Set<Exchange>();
+  #bodiesBytes = 0;
+  #draining = false;
+  #onEmpty: (() => void) | undefined;
+
+  constructor(options: FrontOptions) {
+    this.#options = options;
+    const { limits } = options;
+    const ms = (us: number): number => Math.ceil(us / 1_000);
+    this.server = createServer(
+      {
+        requestTimeout: ms(limits.receiveUs),
+        headersTimeout: ms(limits.receiveHeadUs),
+        keepAliveTimeout: ms(limits.clientIdleUs),
+        // How often Node looks for requests that are too slow.
+        connectionsCheckingInterval: 1_000,
+        maxHeaderSize: limits.headBytes,
+        highWaterMark: CLIENT_BUFFER_BYTES,
+        noDelay: true,
+      },
+      (request, response) => this.#onRequest(request, response),
+    );
+    this.server.timeout = 0;
+    this.server.maxConnections = limits.clients;
+  }
+
+  /** No new work; resolves when what is open has ended. */
+  drain(): Promise<void> {
+    this.#draining = true;
+    return new Promise((resolve) => {
+      if (this.#open.size === 0) resolve();
+      else this.#onEmpty = resolve;
+    });
+  }
+
+  /** Ends what is open with an error that its client can read. */
+  cutAll(): void {
+    for (const exchange of this.#open) exchange.cut(new ManxError("MANX_DRAINING"), "refused");
+  }
+
+  #onRequest(request: IncomingMessage, response: ServerResponse): void {
+    const receivedUs = this.#options.clock.nowUs();
+    const { method = "", url = "" } = request;
+    if (method === "GET" && this.#answerItself(url, response)) return;
+    let route: Route;
+    let body: number;
+    try {
+      route = findRoute(method, url);
+      this.#refuseCircle(request);
+      body = this.#reserveBody(request);
+    } catch (thrown) {
+      const dialect = guessDialect(url, request.headers["anthropic-version"]);
+      this.#refuse(response, toManxError(thrown), dialect);
+      return;
+    }
+    this.#forward(request, response, { route, receivedUs }, body);
+  }
+
+  #forward(
+    request: IncomingMessage,
+    response: ServerResponse,
+    arrival: { route: Route; receivedUs: number },
+    reservedBytes: number,
+  ): void {
+    let heldBytes = reservedBytes;
+    const exchange = new Exchange(this.#options, arrival, response, (closed) => {
+      this.#bodiesBytes -= heldBytes;
+      this.#onClosed(closed);
+    });
+    this.#open.add(exchange);
+    readBody(request, this.#options.limits.bodyBytes).then(
+      (body) => {
+        this.#bodiesBytes += body.length - heldBytes;
+        heldBytes = body.length;
+        exchange.forward({
+          method: arrival.route.method,
+          path: this.#options.prefix + (request.url ?? ""),
+          headers: requestHeaders(request.rawHeaders, this.#options.via),
+          body: body.length === 0 ? null : body,
+        });
+      },
+      (thrown: unknown) => exchange.cut(toManxError(thrown), "refused"),
+    );
+  }
+
+  #onClosed(exchange: Exchange): void {
+    this.#open.delete(exchange);
+    if (!this.#draining) return;
+    this.server.closeIdleConnections();
+    if (this.#open.size === 0) this.#onEmpty?.();
+  }
+
+  #answerItself(url: string, response: ServerResponse): boolean {
+    const { metrics, limits, pool } = this.#options;
+    const path = url.split("?", 1)[0];
+    if (path === "/health") {
+      const upstream = { origin: pool.origin.origin, open: pool.open, idle: pool.idle };
+      const more = url.includes("verbose") ? { upstream, limits } : {};
+      sendJson(response, 200, { status: "ok", version: VERSION, ...more });
+      return true;
+    }
+    if (path === "/ready") {
+      if (this.#draining) this.#refuse(response, new ManxError("MANX_DRAINING"), "openai");
+      else sendJson(response, 200, { status: "ready" });
+      return true;
+    }
+    if (path !== "/metrics") return false;
+    metrics.text().then(
+      (text) => {
+        response.writeHead(200, { "content-type": metrics.contentType });
+        response.end(text);
+      },
+      (thrown: unknown) => sendError(response, toManxError(thrown)),
+    );
+    return true;
+  }
+
+  #refuseCircle(request: IncomingMessage): void {
+    if (this.#draining) throw new ManxError("MANX_DRAINING");
+    if (request.headers.via?.includes(this.#options.via) !== true) return;
+    throw new ManxError("MANX_REQUEST_INVALID", {
+      what: "the upstream leads back to this gateway",
+      where: "Via",
+      hint: "set --upstream to the engine or provider itself",
+    });
+  }
+
+  /** @returns bytes counted for this request; as many as it may have, if it does not say. */
+  #reserveBody(request: IncomingMessage): number {
+    const { bodiesBytes, bodyBytes } = this.#options.limits;
+    const { "content-length": declared, "transfer-encoding": coding } = request.headers;
+    const bytes = coding === undefined ? Math.min(Number(declared ?? 0), bodyBytes) : bodyBytes;
+    if (this.#bodiesBytes + bytes > bodiesBytes) {
+      throw new ManxError("MANX_OVERLOADED", {
+        expected: `at most ${bodiesBytes} bytes of request bodies at a time`,
+      });
+    }
+    this.#bodiesBytes += bytes;
+    return bytes;
+  }
+
+  #refuse(response: ServerResponse, error: ManxError, dialect: ErrorDialect): void {
+    this.#options.metrics.requestRefused("none", error.status);
+    answerError(response, error, dialect);
+  }
+}

@@ -1,0 +1,11 @@
+/** The proxy between agents and models: pooled connections, chunk by chunk, no hidden limit, no truncated success. */
+export {
+  type Gateway,
+  type GatewayConnections,
+  type GatewayOptions,
+  PRECONNECT_DEFAULT,
+  startGateway,
+} from "./gateway.ts";
+export { GATEWAY_LIMITS, type GatewayLimits } from "./limits.ts";
+export { OUTCOMES, type Outcome } from "./upstream-fault.ts";
+export { parseUpstream, type UpstreamUrl } from "./upstream-url.ts";

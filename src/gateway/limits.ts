@@ -1,0 +1,71 @@
+/**
+ * Every limit of the gateway, in one place. There is none beside these: the limits that Node's server and undici would
+ * apply unasked (300 s to receive a request, 300 s for a head, 300 s between two reads) are switched off or set from here,
+ * so that a limit that somebody raises is raised (casebook GW-11).
+ */
+import { assert, ManxError, US_PER_S } from "../core/index.ts";
+
+export interface GatewayLimits {
+  /** A TCP (and TLS) connection to the upstream. 0 = none, as for every `…Us` here but `drainUs`. */
+  readonly connectUs: number;
+  /** From the sent request to the upstream's head: for a non-streaming call, the whole generation. */
+  readonly headersUs: number;
+  /** Silence between two reads of the upstream's body; stands still while the client is not reading. */
+  readonly gapUs: number;
+  /** A client that takes nothing of what it is owed. */
+  readonly writeUs: number;
+  /** A request that is not received whole. */
+  readonly receiveUs: number;
+  /** A request whose head is not received whole (slow loris). */
+  readonly receiveHeadUs: number;
+  /** An upstream connection without a request. A hint of the upstream (`Keep-Alive: timeout=`) overrides it. */
+  readonly idleUs: number;
+  /** A client's connection without a request; above what clients themselves use. */
+  readonly clientIdleUs: number;
+  /** Open requests when the gateway stops: after this long they are cut, with an error. */
+  readonly drainUs: number;
+  /** One request's body. */
+  readonly bodyBytes: number;
+  /** All request bodies held at one time. */
+  readonly bodiesBytes: number;
+  /** One request's head. */
+  readonly headBytes: number;
+  /** Upstream connections, and so requests in flight; over it, a request is answered 429. */
+  readonly connections: number;
+  /** Connections of clients; over it, a connection is closed. */
+  readonly clients: number;
+}
+
+export const GATEWAY_LIMITS: GatewayLimits = {
+  connectUs: 10 * US_PER_S,
+  headersUs: 600 * US_PER_S,
+  gapUs: 300 * US_PER_S,
+  writeUs: 120 * US_PER_S,
+  receiveUs: 300 * US_PER_S,
+  receiveHeadUs: 30 * US_PER_S,
+  idleUs: 120 * US_PER_S,
+  clientIdleUs: 150 * US_PER_S,
+  drainUs: 30 * US_PER_S,
+  bodyBytes: 32 * 1024 * 1024,
+  bodiesBytes: 1024 * 1024 * 1024,
+  headBytes: 32 * 1024,
+  connections: 2_048,
+  clients: 8_192,
+};
+
+/** @throws MANX_FLAG_VALUE for a limit that is negative, no whole number, or beyond what a timer can hold. */
+export function completeLimits(given: Partial<GatewayLimits>): GatewayLimits {
+  const limits = { ...GATEWAY_LIMITS, ...given };
+  for (const [name, value] of Object.entries(limits) as [keyof GatewayLimits, number][]) {
+    assert(Object.hasOwn(GATEWAY_LIMITS, name), `${name} is a limit of the gateway`);
+    const least = name.endsWith("Us") ? 0 : 1;
+    if (!Number.isSafeInteger(value) || value < least) {
+      throw new ManxError("MANX_FLAG_VALUE", {
+        where: `limits.${name}`,
+        expected: `a whole number from ${least}`,
+        got: String(value),
+      });
+    }
+  }
+  return limits;
+}

@@ -1,0 +1,201 @@
+/**
+ * What the gateway shows at /metrics. TTFT and ITL are two histograms, never one latency: the first says how long requests
+ * queue and prefill, the second how decoding runs, and their causes differ. Labels come from closed lists (route, outcome)
+ * or are bounded by their nature (status), so the number of series is bounded.
+ */
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { US_PER_S } from "../core/index.ts";
+import type { Outcome } from "./upstream-fault.ts";
+import type { UpstreamPool } from "./upstream-pool.ts";
+
+/** About ten a decade around what matters: a factor of 1.25 where budgets lie, more at the ends. */
+const TTFT_BUCKETS_S = [
+  0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.065, 0.08, 0.1, 0.125, 0.16, 0.2, 0.25, 0.32,
+  0.4, 0.5, 0.65, 0.8, 1, 1.25, 1.6, 2, 2.5, 3.2, 4, 5, 6.5, 8, 10, 15, 20, 30, 60, 120, 300,
+];
+const ITL_BUCKETS_S = [
+  0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.0065, 0.008, 0.01, 0.0125, 0.016, 0.02,
+  0.025, 0.032, 0.04, 0.05, 0.065, 0.08, 0.1, 0.125, 0.16, 0.2, 0.25, 0.32, 0.4, 0.5, 0.8, 1, 2, 5,
+  10, 30, 60,
+];
+const E2E_BUCKETS_S = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 5, 7.5, 10, 15,
+  20, 30, 45, 60, 90, 120, 300, 600,
+];
+const OVERHEAD_BUCKETS_S = [
+  0.00005, 0.0001, 0.0002, 0.0003, 0.0005, 0.00075, 0.001, 0.0015, 0.002, 0.003, 0.005, 0.01, 0.025,
+  0.1,
+];
+
+export interface StreamFigures {
+  /** From the receipt of the request; undefined if no output came. */
+  readonly ttftUs: number | undefined;
+  readonly stalls: number;
+}
+
+export interface EndedRequest {
+  readonly route: string;
+  /** 0 if no head was sent. */
+  readonly status: number;
+  readonly outcome: Outcome;
+  readonly e2eUs: number;
+  readonly requestBytes: number;
+  readonly responseBytes: number;
+  readonly stream: StreamFigures | undefined;
+}
+
+export class GatewayMetrics {
+  readonly #registry = new Registry();
+  readonly #inFlight = this.#gauge("in_flight", "Requests that are being forwarded");
+  readonly #requests = this.#counter("requests_total", "Requests by how they ended", [
+    "route",
+    "status",
+    "outcome",
+  ]);
+  readonly #ttft = this.#histogram("ttft_seconds", TTFT_BUCKETS_S, [
+    "Request received to the first output of the model, event streams only",
+    "route",
+  ]);
+  readonly #itl = this.#histogram("itl_seconds", ITL_BUCKETS_S, [
+    "Gap between consecutive tokens; a chunk of k tokens gives k samples",
+    "route",
+  ]);
+  readonly #ttfb = this.#histogram("ttfb_seconds", TTFT_BUCKETS_S, [
+    "Request received to the head of the upstream's response",
+    "route",
+  ]);
+  readonly #e2e = this.#histogram("e2e_seconds", E2E_BUCKETS_S, [
+    "Request received to the last byte handed to the client",
+    "route",
+  ]);
+  readonly #overhead = this.#histogram("overhead_seconds", OVERHEAD_BUCKETS_S, [
+    "Request received whole to its dispatch on a warm connection: the gateway's own time",
+  ]);
+  readonly #stalls = this.#counter("stalls_total", "Stalls within streams", ["route"]);
+  readonly #stalled = this.#counter("stalled_streams_total", "Streams with a stall", ["route"]);
+  readonly #degraded = this.#counter(
+    "terminal_missing_total",
+    "Streams that were complete but lacked their terminal frame",
+    ["route"],
+  );
+  readonly #unread = this.#counter(
+    "unread_streams_total",
+    "Event streams that could not be read on the side (they were forwarded all the same)",
+    ["reason"],
+  );
+  readonly #retries = this.#counter("retries_total", "Attempts beyond the first", ["reason"]);
+  readonly #bodyBytes = this.#counter("body_bytes_total", "Body bytes by direction", ["direction"]);
+  #inFlightNow = 0;
+
+  constructor(pool: UpstreamPool) {
+    const gauge = (name: string, help: string, read: () => number): void => {
+      new Gauge({
+        name: `manx_gateway_upstream_${name}`,
+        help,
+        registers: [this.#registry],
+        collect() {
+          this.set(read());
+        },
+      });
+    };
+    gauge("connections_open", "Open upstream connections", () => pool.open);
+    gauge("connections_idle", "Open upstream connections without a request", () => pool.idle);
+    const counts: [string, string, () => number][] = [
+      ["connections_opened_total", "Upstream connections opened", () => pool.counts.opened],
+      ["connections_warmed_total", "Of these, ahead of need", () => pool.counts.warmed],
+      ["connections_failed_total", "Could not be opened", () => pool.counts.failed],
+      ["requests_on_warm_total", "Requests on an open connection", () => pool.counts.reused],
+    ];
+    for (const [name, help, read] of counts) {
+      new Counter({
+        name: `manx_gateway_upstream_${name}`,
+        help,
+        registers: [this.#registry],
+        collect() {
+          this.reset();
+          this.inc(read());
+        },
+      });
+    }
+  }
+
+  get inFlight(): number {
+    return this.#inFlightNow;
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  text(): Promise<string> {
+    this.#inFlight.set(this.#inFlightNow);
+    return this.#registry.metrics();
+  }
+
+  requestBegins(): void {
+    this.#inFlightNow += 1;
+  }
+
+  requestDispatched(overheadUs: number, isRetry: boolean): void {
+    if (isRetry) this.#retries.inc({ reason: "reuse_race" });
+    else this.#overhead.observe(overheadUs / US_PER_S);
+  }
+
+  responseBegins(route: string, ttfbUs: number): void {
+    this.#ttfb.observe({ route }, ttfbUs / US_PER_S);
+  }
+
+  token(route: string, itlUs: number): void {
+    this.#itl.observe({ route }, itlUs / US_PER_S);
+  }
+
+  streamUnread(reason: "encoded" | "undecodable"): void {
+    this.#unread.inc({ reason });
+  }
+
+  terminalMissing(route: string): void {
+    this.#degraded.inc({ route });
+  }
+
+  requestEnds(ended: EndedRequest): void {
+    const { route, stream } = ended;
+    this.#inFlightNow -= 1;
+    this.#requests.inc({ route, status: String(ended.status), outcome: ended.outcome });
+    this.#e2e.observe({ route }, ended.e2eUs / US_PER_S);
+    this.#bodyBytes.inc({ direction: "request" }, ended.requestBytes);
+    this.#bodyBytes.inc({ direction: "response" }, ended.responseBytes);
+    if (stream === undefined) return;
+    if (stream.ttftUs !== undefined) this.#ttft.observe({ route }, stream.ttftUs / US_PER_S);
+    if (stream.stalls === 0) return;
+    this.#stalls.inc({ route }, stream.stalls);
+    this.#stalled.inc({ route });
+  }
+
+  /** A request that was answered by the gateway itself. */
+  requestRefused(route: string, status: number): void {
+    this.#requests.inc({ route, status: String(status), outcome: "refused" });
+  }
+
+  #gauge(name: string, help: string): Gauge {
+    return new Gauge({ name: `manx_gateway_${name}`, help, registers: [this.#registry] });
+  }
+
+  #counter(name: string, help: string, labelNames: string[]): Counter {
+    return new Counter({
+      name: `manx_gateway_${name}`,
+      help,
+      labelNames,
+      registers: [this.#registry],
+    });
+  }
+
+  #histogram(name: string, buckets: number[], [help, ...labelNames]: [string, ...string[]]) {
+    return new Histogram({
+      name: `manx_gateway_${name}`,
+      help,
+      buckets,
+      labelNames,
+      registers: [this.#registry],
+    });
+  }
+}

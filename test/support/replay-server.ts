@@ -1,0 +1,201 @@
+/**
+ * An upstream that writes scripted bytes at scripted times on a raw socket, and keeps count: every request it got, on
+ * which connection, and when each connection closed. It speaks just enough HTTP/1.1 to know where a request ends.
+ */
+import { createServer, type Socket } from "node:net";
+
+export interface Step {
+  /** Waited before the rest of the step. */
+  readonly afterMs?: number;
+  readonly bytes?: string | Uint8Array;
+  /** One `write` per byte, each in a turn of its own. */
+  readonly byteByByte?: boolean;
+  /** How the connection ends; without it, it stays open for the next request. */
+  readonly then?: "fin" | "rst";
+}
+
+export interface Hit {
+  readonly method: string;
+  readonly path: string;
+  /** Names in lower case; repeated ones joined by ", ". */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  /** Counted from 1. */
+  readonly connection: number;
+  readonly atMs: number;
+  /** When the connection closed, by whomever. */
+  readonly closed: Promise<number>;
+}
+
+export interface ReplayServer {
+  readonly url: string;
+  readonly hits: readonly Hit[];
+  /** Accepted so far. */
+  readonly connections: number;
+  readonly openConnections: number;
+  /** Resolves with the n-th hit, counted from 1. */
+  hit(n: number): Promise<Hit>;
+  /** Cuts every connection that is open, and goes on listening. */
+  cutAll(how: "fin" | "rst"): void;
+  close(): Promise<void>;
+}
+
+/** @param script what to do for a request; asked anew for each. */
+export async function startReplayServer(
+  script: (hit: Hit) => readonly Step[],
+): Promise<ReplayServer> {
+  const hits: Hit[] = [];
+  const sockets = new Set<Socket>();
+  const waiting: (() => void)[] = [];
+  let connections = 0;
+
+  const server = createServer((socket) => {
+    connections += 1;
+    const connection = connections;
+    sockets.add(socket);
+    socket.setNoDelay(true);
+    socket.on("error", () => undefined);
+    const closed = new Promise<number>((resolve) => {
+      socket.once("close", () => {
+        sockets.delete(socket);
+        resolve(performance.now());
+      });
+    });
+    let pending: Buffer = Buffer.alloc(0);
+    socket.on("data", (chunk: Buffer) => {
+      pending = Buffer.concat([pending, chunk]);
+      for (let next = takeRequest(pending); next !== undefined; next = takeRequest(pending)) {
+        pending = next.rest;
+        const hit: Hit = { ...next.request, connection, atMs: performance.now(), closed };
+        hits.push(hit);
+        for (const wake of waiting.splice(0)) wake();
+        void play(socket, script(hit));
+      }
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("no address");
+
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    hits,
+    get connections() {
+      return connections;
+    },
+    get openConnections() {
+      return sockets.size;
+    },
+    hit: async (n) => {
+      while (hits.length < n) await new Promise<void>((resolve) => waiting.push(resolve));
+      return hits[n - 1]!;
+    },
+    cutAll: (how) => {
+      for (const socket of sockets) end(socket, how);
+    },
+    close: () => {
+      for (const socket of sockets) socket.destroy();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+async function play(socket: Socket, steps: readonly Step[]): Promise<void> {
+  for (const step of steps) {
+    if (step.afterMs !== undefined) await sleep(step.afterMs);
+    if (socket.destroyed) return;
+    if (step.bytes !== undefined) await write(socket, step.bytes, step.byteByByte === true);
+    if (step.then !== undefined) end(socket, step.then);
+  }
+}
+
+function end(socket: Socket, how: "fin" | "rst"): void {
+  if (how === "fin") socket.end();
+  else socket.resetAndDestroy();
+}
+
+async function write(socket: Socket, bytes: string | Uint8Array, split: boolean): Promise<void> {
+  const whole = Buffer.from(bytes as Uint8Array);
+  if (!split) {
+    if (socket.write(whole)) return;
+    // An upstream that writes as fast as it is read, and no faster.
+    await new Promise<void>((resolve) => {
+      socket.once("drain", resolve);
+      socket.once("close", resolve);
+    });
+    return;
+  }
+  for (let i = 0; i < whole.length && !socket.destroyed; i += 1) {
+    socket.write(whole.subarray(i, i + 1));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+interface RequestParts {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+function takeRequest(bytes: Buffer): { request: RequestParts; rest: Buffer } | undefined {
+  const headEnd = bytes.indexOf("\r\n\r\n");
+  if (headEnd < 0) return undefined;
+  const [line = "", ...fields] = bytes.toString("latin1", 0, headEnd).split("\r\n");
+  const [method = "", path = ""] = line.split(" ");
+  const headers: Record<string, string> = {};
+  for (const field of fields) {
+    const colon = field.indexOf(":");
+    const name = field.slice(0, colon).toLowerCase();
+    const value = field.slice(colon + 1).trim();
+    headers[name] = headers[name] === undefined ? value : `${headers[name]}, ${value}`;
+  }
+  const bodyStart = headEnd + 4;
+  const bodyEnd = bodyStart + Number(headers["content-length"] ?? 0);
+  if (bytes.length < bodyEnd) return undefined;
+  const body = bytes.toString("utf8", bodyStart, bodyEnd);
+  return { request: { method, path, headers, body }, rest: bytes.subarray(bodyEnd) };
+}
+
+export function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** A response's head. */
+export function head(status: number, headers: Readonly<Record<string, string>>): string {
+  const fields = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${status} Scripted\r\n${fields.join("")}\r\n`;
+}
+
+/** One chunk of a chunked body. */
+export function chunk(bytes: string | Uint8Array): Buffer {
+  const body = Buffer.from(bytes as Uint8Array);
+  return Buffer.concat([Buffer.from(`${body.length.toString(16)}\r\n`), body, Buffer.from("\r\n")]);
+}
+
+export const LAST_CHUNK = "0\r\n\r\n";
+
+export const EVENT_STREAM_HEAD = head(200, {
+  "content-type": "text/event-stream",
+  "transfer-encoding": "chunked",
+});
+
+/** A whole JSON answer. */
+export function json(status: number, value: unknown): string {
+  const body = JSON.stringify(value);
+  const length = String(Buffer.byteLength(body));
+  return head(status, { "content-type": "application/json", "content-length": length }) + body;
+}
+
+/** One chat chunk as it stands on the wire. */
+export function chatText(content: string, finish: string | null = null): string {
+  const choice = { index: 0, delta: { content }, finish_reason: finish };
+  return `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [choice] })}\n\n`;
+}
+
+export const CHAT_DONE = "data: [DONE]\n\n";
+
+/** One event of Anthropic's wire. */
+export function anthropicEvent(type: string, fields: Readonly<Record<string, unknown>>): string {
+  return `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
+}
