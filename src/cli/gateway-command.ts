@@ -5,7 +5,7 @@ import type { Gateway, GatewayLimits, GatewayOptions } from "../gateway/index.ts
 import type { Io } from "./io.ts";
 
 interface GatewayFlags {
-  readonly upstream: string;
+  readonly upstream?: string;
   readonly host: string;
   readonly port: string;
   readonly preconnect: string;
@@ -25,7 +25,8 @@ export function addGatewayCommand(program: Command, io: Io): void {
   program
     .command("gateway")
     .description("Stand between agents and a model: pooled connections, no buffering, metrics.")
-    .requiredOption("--upstream <url>", "where requests go, such as https://api.openai.com")
+    // Checked below and not by commander, which would not look at a misspelt flag any more.
+    .option("--upstream <url>", "where requests go, such as https://api.openai.com (needed)")
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .option("--port <number>", "port to listen on; 0 takes any free one", "4000")
     .option("--preconnect <count>", "upstream connections to open ahead and keep open", "4")
@@ -52,7 +53,7 @@ async function runGateway(flags: GatewayFlags, io: Io): Promise<void> {
   const options = readOptions(flags, io);
   const { startGateway } = await import("../gateway/index.ts");
   const gateway = await startGateway(options);
-  report(gateway, flags, io);
+  report(gateway, new URL(options.upstream).origin, flags, io);
   await interrupted(io.interrupt);
   const open = gateway.inFlight();
   if (open > 0) {
@@ -73,6 +74,9 @@ function readOptions(flags: GatewayFlags, io: Io): GatewayOptions {
     bodyBytes: parseSizeBytes(flags.bodyLimit, "--body-limit"),
     connections: parseCount(flags.connections, "--connections", 1, 65_535),
   };
+  if (flags.upstream === undefined) {
+    throw new ManxError("MANX_FLAG_MISSING", { where: "--upstream", expected: "a URL" });
+  }
   return {
     upstream: flags.upstream,
     host: flags.host,
@@ -84,8 +88,7 @@ function readOptions(flags: GatewayFlags, io: Io): GatewayOptions {
 }
 
 /** The one ready line, and what stands in the way. */
-function report(gateway: Gateway, flags: GatewayFlags, io: Io): void {
-  const upstream = new URL(flags.upstream).origin;
+function report(gateway: Gateway, upstream: string, flags: GatewayFlags, io: Io): void {
   const { open } = gateway.connections();
   io.stderr.write(
     `gateway: ${gateway.url} -> ${upstream} (${open} connections open); ` +

@@ -54,11 +54,9 @@ export async function runProgram(
 }
 
 function forEachCommand(command: Command, visit: (command: Command) => void): void {
-  for (const child of command.commands) {
-    visit(child);
-    forEachCommand(child, visit);
-  }
+  // The parent first: its settings are what the children copy.
   visit(command);
+  for (const child of command.commands) forEachCommand(child, visit);
 }
 
 /** Commander's own errors in Manx's words, with the nearest name that exists. */
