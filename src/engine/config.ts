@@ -15,6 +15,7 @@ import {
 } from "./data-sheets.ts";
 import { Engine } from "./engine.ts";
 import { ContiguousKv, type KvMemory, PagedKv } from "./kv-memory.ts";
+import { PrefixKv } from "./prefix-kv.ts";
 import type { EngineSink, Scheduler } from "./scheduler.ts";
 import { StaticBatcher } from "./static-batcher.ts";
 
@@ -24,10 +25,12 @@ export interface EngineConfig {
   /** GPUs of one host that share each layer. */
   readonly ranks: number;
   readonly scheduling: "static" | "continuous" | "chunked";
-  readonly memory: "contiguous" | "paged";
+  readonly memory: "contiguous" | "paged" | "prefix";
   /** Longest prompt plus output that is accepted; contiguous memory sets this much aside for each request. */
   readonly contextMax: number;
   readonly blockTokens: number;
+  /** Prefix memory: tokens of a prompt that one of its names stands for; a multiple of the block. */
+  readonly pieceTokens: number;
   readonly sequencesMax: number;
   readonly tokensMax: number;
   readonly fillWaitUs: number;
@@ -43,6 +46,7 @@ export const ENGINE_DEFAULTS: EngineConfig = {
   memory: "paged",
   contextMax: 16_384,
   blockTokens: 16,
+  pieceTokens: 512,
   sequencesMax: 256,
   tokensMax: 2_048,
   fillWaitUs: 0,
@@ -73,7 +77,14 @@ export function kvTokens(gpu: Gpu, model: Model, ranks: number, memoryShare: num
 export function checkConfig(config: EngineConfig): { gpu: Gpu; model: Model; kvTokens: number } {
   const gpu = findGpu(config.gpu);
   const model = findModel(config.model);
-  const atLeastOne = ["ranks", "contextMax", "blockTokens", "sequencesMax", "tokensMax"] as const;
+  const atLeastOne = [
+    "ranks",
+    "contextMax",
+    "blockTokens",
+    "pieceTokens",
+    "sequencesMax",
+    "tokensMax",
+  ] as const;
   for (const name of atLeastOne)
     refuseUnless(
       Number.isInteger(config[name]) && config[name] >= 1,
@@ -95,6 +106,12 @@ export function checkConfig(config: EngineConfig): { gpu: Gpu; model: Model; kvT
     `a divisor or multiple of ${model.kvHeads} KV heads`,
   );
   refuseUnless(config.ranks <= 8, config, "ranks", "at most the 8 GPUs of one host");
+  refuseUnless(
+    config.memory !== "prefix" || config.pieceTokens % config.blockTokens === 0,
+    config,
+    "pieceTokens",
+    `a multiple of the block's ${config.blockTokens} tokens`,
+  );
   refuseUnless(
     config.contextMax <= model.contextMax,
     config,
@@ -123,6 +140,7 @@ const MEMORIES: Readonly<
 > = {
   contiguous: (tokens, config) => new ContiguousKv(tokens, config.contextMax),
   paged: (tokens, config) => new PagedKv(tokens, config.blockTokens),
+  prefix: (tokens, config) => new PrefixKv(tokens, config.blockTokens, config.pieceTokens),
 };
 
 const SCHEDULERS: Readonly<

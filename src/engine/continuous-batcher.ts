@@ -112,9 +112,10 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
     for (;;) {
       const head = this.queue.peek();
       if (head === undefined || !this.#hasPlace()) break;
-      const tokens = head.known;
+      const cached = this.kv.match(head);
+      const tokens = head.known - cached;
       if (this.#batch.size > 0 && this.#batch.tokens + tokens > this.#options.tokensMax) break;
-      if (!this.#admit(head, nowUs)) break;
+      if (!this.#admit(head, cached, nowUs)) break;
       this.#batch.addPrefill(head, tokens);
     }
     if (this.#batch.size > 0) return;
@@ -138,8 +139,8 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
     if (this.#preempted.length > 0) return;
     while (budget > 0 && this.#hasPlace()) {
       const head = this.queue.peek();
-      if (head === undefined || !this.#admit(head, nowUs)) break;
-      const tokens = Math.min(head.known, budget);
+      if (head === undefined || !this.#admit(head, this.kv.match(head), nowUs)) break;
+      const tokens = Math.min(head.known - head.computed, budget);
       this.#add(head, tokens);
       budget -= tokens;
     }
@@ -155,11 +156,20 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
     return this.#running.length < this.#options.sequencesMax;
   }
 
-  #admit(head: EngineRequest, nowUs: number): boolean {
-    if (!this.kv.reserve(head, head.known)) return false;
+  #admit(head: EngineRequest, cached: number, nowUs: number): boolean {
+    if (!this.kv.admit(head, head.known, cached)) return false;
     this.queue.shift();
     head.state = "running";
-    if (Number.isNaN(head.scheduledUs)) head.scheduledUs = nowUs;
+    head.computed = cached;
+    this.live += cached;
+    if (head.preemptions > 0) {
+      this.prefix.reusedTokens += cached;
+    } else {
+      head.scheduledUs = nowUs;
+      head.cachedTokens = cached;
+      this.prefix.queriedTokens += head.promptTokens;
+      this.prefix.hitTokens += cached;
+    }
     this.#running.push(head);
     return true;
   }
@@ -176,7 +186,7 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
   }
 
   #preempt(victim: EngineRequest): void {
-    this.#leave(victim);
+    this.#leave(victim, true);
     victim.computed = 0;
     victim.preemptions += 1;
     victim.state = "waiting";
@@ -198,8 +208,8 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
     this.#running.length = kept;
   }
 
-  #leave(request: EngineRequest): void {
+  #leave(request: EngineRequest, again = false): void {
     this.live -= request.computed;
-    this.kv.release(request);
+    this.kv.release(request, again);
   }
 }

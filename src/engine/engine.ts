@@ -159,7 +159,7 @@ export class Engine {
     totals.busyUs += priceUs;
     totals.requestSteps += batch.size;
     totals.computedTokens += batch.tokens;
-    totals.liveTokenSteps += liveTokens;
+    totals.liveTokenSteps += liveTokens - kv.sharedTokens;
     totals.reservedTokenSteps += kv.reservedTokens;
     totals.totalTokenSteps += kv.totalTokens;
   }

@@ -22,6 +22,7 @@ export {
 } from "./data-sheets.ts";
 export { Engine, type EngineOptions, type EngineTotals } from "./engine.ts";
 export { ContiguousKv, type KvMemory, PagedKv } from "./kv-memory.ts";
+export { PrefixKv } from "./prefix-kv.ts";
 export { EngineRequest, type RequestShape, type RequestState } from "./request.ts";
-export { type EngineSink, type Scheduler, WAITING_MAX } from "./scheduler.ts";
+export { type EngineSink, type PrefixCounters, type Scheduler, WAITING_MAX } from "./scheduler.ts";
 export { StaticBatcher, type StaticOptions } from "./static-batcher.ts";

@@ -19,18 +19,35 @@ export interface RequestShape {
   readonly promptTokens: number;
   /** ≥ 1; the twin knows how long an answer will be, a real engine knows only its limit. */
   readonly outputTokens: number;
+  /**
+   * Names of the prompt's pieces, each of as many tokens as the KV memory's `pieceTokens`, the last one perhaps shorter. A
+   * name stands for everything up to its piece's end: two requests with the same name there have the same prefix.
+   */
+  readonly prefixIds?: readonly number[] | undefined;
 }
+
+/** Stands in until a memory gives a request its own list; never written to. */
+const NO_BLOCKS: number[] = [];
 
 export class EngineRequest<Tag = unknown> implements RequestShape {
   readonly promptTokens: number;
   readonly outputTokens: number;
   readonly arrivedUs: number;
   readonly tag: Tag;
+  readonly prefixIds: readonly number[] | undefined;
   state: RequestState = "waiting";
   computed = 0;
   generated = 0;
   reservedTokens = 0;
+  /** Prompt tokens taken over from the prefix cache when it was first let in. */
+  cachedTokens = 0;
   preemptions = 0;
+  /** Blocks in order, if the memory tells them apart. Owned by the KV memory, like the next two fields. */
+  blocks: number[] = NO_BLOCKS;
+  /** Name under which its own blocks can be found after it was thrown out; 0 if it never was. */
+  ownName = 0;
+  /** Computed tokens at which the memory wants to be told. */
+  sealTokens = Number.POSITIVE_INFINITY;
   /** First time that it was put into a batch; kept over pre-emptions. NaN until then, like the times below. */
   scheduledUs = Number.NaN;
   firstTokenUs = Number.NaN;
@@ -43,6 +60,7 @@ export class EngineRequest<Tag = unknown> implements RequestShape {
     this.outputTokens = shape.outputTokens;
     this.arrivedUs = arrivedUs;
     this.tag = tag;
+    this.prefixIds = shape.prefixIds;
   }
 
   get known(): number {

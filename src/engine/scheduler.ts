@@ -21,8 +21,18 @@ export interface EngineSink {
   onPreempt?(request: EngineRequest, nowUs: number): void;
 }
 
+/** What the prefix cache was asked for and gave. All only grow. */
+export interface PrefixCounters {
+  /** Prompt tokens of requests let in for the first time, and how many of them were taken over. */
+  queriedTokens: number;
+  hitTokens: number;
+  /** Tokens that came back to a request that had been thrown out: no hit of the workload's. */
+  reusedTokens: number;
+}
+
 export interface Scheduler {
   readonly name: string;
+  readonly prefix: Readonly<PrefixCounters>;
   readonly waiting: number;
   readonly running: number;
   /** Tokens in the KV memory that belong to answers still under way. */
@@ -47,6 +57,7 @@ export const WAITING_MAX = 1_000_000;
 /** The bookkeeping that all schedulers share. */
 export abstract class QueueScheduler {
   readonly kv: KvMemory;
+  readonly prefix: PrefixCounters = { queriedTokens: 0, hitTokens: 0, reusedTokens: 0 };
   protected readonly queue = new Fifo<EngineRequest>(WAITING_MAX);
   protected live = 0;
 
@@ -70,6 +81,7 @@ export abstract class QueueScheduler {
   protected advance(request: EngineRequest, tokens: number, nowUs: number, sink: EngineSink): void {
     request.computed += tokens;
     this.live += tokens;
+    if (request.computed >= request.sealTokens) this.kv.seal(request);
     if (request.computed < request.promptTokens + request.generated) return;
     request.generated += 1;
     if (request.generated === 1) request.firstTokenUs = nowUs;

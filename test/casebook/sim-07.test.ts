@@ -6,6 +6,7 @@ import {
   ContinuousBatcher,
   EngineRequest,
   PagedKv,
+  PrefixKv,
   type Scheduler,
   StaticBatcher,
 } from "../../src/engine/index.ts";
@@ -16,6 +17,7 @@ const SCHEDULERS: Readonly<Record<string, () => Scheduler>> = {
   whole: () => new ContinuousBatcher(new PagedKv(96, 4), { ...options, prompts: "whole" }),
   contiguous: () =>
     new ContinuousBatcher(new ContiguousKv(96, 32), { ...options, prompts: "whole" }),
+  prefix: () => new ContinuousBatcher(new PrefixKv(96, 4, 8), { ...options, prompts: "chunked" }),
   static: () => new StaticBatcher(new PagedKv(96, 4), options),
 };
 
@@ -46,7 +48,11 @@ function abuse(scheduler: Scheduler, seed: number): void {
   for (let step = 0; ; step += 1) {
     expect(step).toBeLessThan(20_000);
     while (all.length < 300 && random.next() < 0.4) {
-      const shape = { promptTokens: 1 + random.int(16), outputTokens: 1 + random.int(16) };
+      const promptTokens = 1 + random.int(16);
+      // Three families of prompts, so that a prefix memory has something to share.
+      const family = 1 + random.int(3);
+      const prefixIds = [family * 10, family * 10 + 1];
+      const shape = { promptTokens, outputTokens: 1 + random.int(16), prefixIds };
       const request = new EngineRequest(shape, step, undefined);
       all.push(request);
       scheduler.enqueue(request);

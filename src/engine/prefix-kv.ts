@@ -1,0 +1,232 @@
+/**
+ * Paged KV with a prefix cache, as vLLM keeps it: a full block can be found again by what it and all before it hold, for
+ * as long as it has not been given to somebody else.
+ *
+ *     ┌───────── held (references ≥ 1) ─────────┐   ┌── free list, oldest first ──────────────┐
+ *     │ a request's blocks, shared if they match │   │ never used │ findable, nobody holds them │
+ *     └──────────────────────────────────────────┘   └─────────────────────────────────────────┘
+ *              release: last block first, to the end ──▶      taken from the front: forgotten then
+ *
+ * Invariants: held + free = total; a held block is never taken; a match is contiguous from the start; whole blocks only; a
+ * block can be found only after the step that computed it has ended, so two requests of one step share nothing new.
+ *
+ * A piece of `pieceTokens` (a multiple of the block) has one name, so a look-up costs one map access per piece, not per block.
+ */
+import { assert } from "../core/index.ts";
+import { heldTokens, type KvMemory } from "./kv-memory.ts";
+import type { EngineRequest } from "./request.ts";
+
+const NONE = -1;
+
+/** The blocks of one named piece that can be found now; NONE where there is none. */
+type Piece = Int32Array;
+
+export class PrefixKv implements KvMemory {
+  readonly name = "prefix";
+  readonly totalTokens: number;
+  readonly blockTokens: number;
+  readonly pieceTokens: number;
+  readonly #blocksPerPiece: number;
+  readonly #pieces = new Map<number, Piece>();
+  /** By block: holders, the name and the place under which it can be found, neighbours in the free list. */
+  readonly #references: Int32Array;
+  readonly #nameOf: Float64Array;
+  readonly #placeOf: Int32Array;
+  readonly #next: Int32Array;
+  readonly #previous: Int32Array;
+  /** Index of the list's head and tail sentinel. */
+  readonly #end: number;
+  #free: number;
+  #shared = 0;
+  /** Names for the blocks of requests that were thrown out; below zero, so they never meet a prefix's. */
+  #lastOwnName = -1;
+
+  constructor(totalTokens: number, blockTokens: number, pieceTokens = blockTokens) {
+    assert(pieceTokens % blockTokens === 0, "a piece is whole blocks");
+    const blocks = Math.floor(totalTokens / blockTokens);
+    this.blockTokens = blockTokens;
+    this.pieceTokens = pieceTokens;
+    this.totalTokens = blocks * blockTokens;
+    this.#blocksPerPiece = pieceTokens / blockTokens;
+    this.#references = new Int32Array(blocks);
+    this.#nameOf = new Float64Array(blocks);
+    this.#placeOf = new Int32Array(blocks).fill(NONE);
+    this.#end = blocks;
+    this.#next = new Int32Array(blocks + 1).map((_, i) => (i === blocks ? 0 : i + 1));
+    this.#previous = new Int32Array(blocks + 1).map((_, i) => (i === 0 ? blocks : i - 1));
+    this.#free = blocks;
+  }
+
+  get reservedTokens(): number {
+    return this.totalTokens - this.#free * this.blockTokens;
+  }
+
+  get sharedTokens(): number {
+    return this.#shared * this.blockTokens;
+  }
+
+  canEverHold(tokens: number): boolean {
+    return Math.ceil(tokens / this.blockTokens) * this.blockTokens <= this.totalTokens;
+  }
+
+  match(request: EngineRequest): number {
+    const longest = Math.floor((request.known - 1) / this.blockTokens);
+    let found = 0;
+    while (found < longest && this.#find(request, found) !== NONE) found += 1;
+    return found * this.blockTokens;
+  }
+
+  admit(request: EngineRequest, tokens: number, cached: number): boolean {
+    const hits = cached / this.blockTokens;
+    let idleHits = 0;
+    for (let i = 0; i < hits; i += 1) {
+      if (this.#references[this.#find(request, i)] === 0) idleHits += 1;
+    }
+    const missing = Math.ceil(tokens / this.blockTokens) - hits;
+    if (missing > this.#free - idleHits) return false;
+    const blocks: number[] = [];
+    for (let i = 0; i < hits; i += 1) {
+      const block = this.#find(request, i);
+      this.#hold(block);
+      blocks.push(block);
+    }
+    for (let i = 0; i < missing; i += 1) blocks.push(this.#take());
+    request.blocks = blocks;
+    request.reservedTokens = blocks.length * this.blockTokens;
+    request.sealTokens = this.#nextSeal(request, cached);
+    return true;
+  }
+
+  reserve(request: EngineRequest, tokens: number): boolean {
+    const missing = Math.ceil((tokens - request.reservedTokens) / this.blockTokens);
+    if (missing <= 0) return true;
+    if (missing > this.#free) return false;
+    if (request.blocks.length === 0) request.blocks = [];
+    for (let i = 0; i < missing; i += 1) request.blocks.push(this.#take());
+    request.reservedTokens += missing * this.blockTokens;
+    return true;
+  }
+
+  /** Every full block of the named prompt that has been computed since the last time can be found from now on. */
+  seal(request: EngineRequest): void {
+    const until = Math.floor(Math.min(request.computed, request.promptTokens) / this.blockTokens);
+    for (let i = request.sealTokens / this.blockTokens - 1; i < until; i += 1) {
+      const name = request.prefixIds?.[Math.floor(i / this.#blocksPerPiece)];
+      if (name === undefined) break;
+      this.#publish(request.blocks[i]!, name, i % this.#blocksPerPiece, this.#blocksPerPiece);
+    }
+    request.sealTokens = this.#nextSeal(request, request.computed);
+  }
+
+  release(request: EngineRequest, again = false): void {
+    if (again) this.#publishOwn(request);
+    const { blocks } = request;
+    for (let i = blocks.length - 1; i >= 0; i -= 1) this.#letGo(blocks[i]!);
+    request.blocks = [];
+    request.reservedTokens = 0;
+    request.sealTokens = Number.POSITIVE_INFINITY;
+  }
+
+  check(holders: Iterable<EngineRequest>): void {
+    assert(heldTokens(holders) - this.sharedTokens === this.reservedTokens, "blocks are conserved");
+    let listed = 0;
+    for (let at = this.#next[this.#end]!; at !== this.#end; at = this.#next[at]!) {
+      assert(this.#references[at] === 0, "a free block has no holder");
+      listed += 1;
+    }
+    assert(listed === this.#free, "the free list holds the free blocks");
+  }
+
+  /** Block `index` of what the request has so far, if it can be found. */
+  #find(request: EngineRequest, index: number): number {
+    const at = Math.floor(index / this.#blocksPerPiece);
+    const name =
+      (index + 1) * this.blockTokens <= request.promptTokens ? request.prefixIds?.[at] : undefined;
+    if (name !== undefined) {
+      const block = this.#pieces.get(name)?.[index % this.#blocksPerPiece] ?? NONE;
+      if (block !== NONE) return block;
+    }
+    return request.ownName === 0 ? NONE : (this.#pieces.get(request.ownName)?.[index] ?? NONE);
+  }
+
+  /** First multiple of the block above `computed` at which there is a named block to publish. */
+  #nextSeal(request: EngineRequest, computed: number): number {
+    const next = (Math.floor(computed / this.blockTokens) + 1) * this.blockTokens;
+    const named = request.prefixIds === undefined ? 0 : request.promptTokens;
+    return next <= named ? next : Number.POSITIVE_INFINITY;
+  }
+
+  /** What a thrown-out request has computed, its own answer included, can be found by itself when it comes back. */
+  #publishOwn(request: EngineRequest): void {
+    const full = Math.floor(request.computed / this.blockTokens);
+    if (full === 0) return;
+    request.ownName = this.#lastOwnName;
+    this.#lastOwnName -= 1;
+    for (let i = 0; i < full; i += 1) {
+      const block = request.blocks[i]!;
+      if (this.#placeOf[block] === NONE) this.#publish(block, request.ownName, i, full);
+    }
+  }
+
+  #publish(block: number, name: number, place: number, length: number): void {
+    let piece = this.#pieces.get(name);
+    if (piece === undefined) {
+      piece = new Int32Array(length).fill(NONE);
+      this.#pieces.set(name, piece);
+    }
+    // Somebody else computed the same at the same time: the first stays, this one cannot be found.
+    if (piece[place] !== NONE || this.#placeOf[block] !== NONE) return;
+    piece[place] = block;
+    this.#nameOf[block] = name;
+    this.#placeOf[block] = place;
+  }
+
+  #forget(block: number): void {
+    const place = this.#placeOf[block]!;
+    if (place === NONE) return;
+    this.#placeOf[block] = NONE;
+    const name = this.#nameOf[block]!;
+    const piece = this.#pieces.get(name);
+    if (piece === undefined) return;
+    piece[place] = NONE;
+    // Blocks of a piece are forgotten last to first, so the first place empty means that none is left.
+    if (piece[0] === NONE && piece.every((other) => other === NONE)) this.#pieces.delete(name);
+  }
+
+  #hold(block: number): void {
+    if (this.#references[block] === 0) this.#unlink(block);
+    else this.#shared += 1;
+    this.#references[block]! += 1;
+  }
+
+  #take(): number {
+    const block = this.#next[this.#end]!;
+    assert(block !== this.#end, "a block is free");
+    this.#forget(block);
+    this.#unlink(block);
+    this.#references[block] = 1;
+    return block;
+  }
+
+  #letGo(block: number): void {
+    const left = this.#references[block]! - 1;
+    assert(left >= 0, "no block is let go twice");
+    this.#references[block] = left;
+    if (left > 0) {
+      this.#shared -= 1;
+      return;
+    }
+    const last = this.#previous[this.#end]!;
+    this.#next[last] = block;
+    this.#previous[block] = last;
+    this.#next[block] = this.#end;
+    this.#previous[this.#end] = block;
+    this.#free += 1;
+  }
+
+  #unlink(block: number): void {
+    this.#next[this.#previous[block]!] = this.#next[block]!;
+    this.#previous[this.#next[block]!] = this.#previous[block]!;
+    this.#free -= 1;
+  }
+}

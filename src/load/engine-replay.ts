@@ -1,0 +1,304 @@
+/**
+ * A workload against the twin in virtual time: open loop, every request at its intended start, as exact as the cost model
+ * and repeatable to the microsecond. With several replicas requests go round robin, the way a plain load balancer sends
+ * them. Tokens are stamped by the engine, so there is no network in these figures.
+ */
+import { SimClock } from "../clock/index.ts";
+import { assert, toManxError, US_PER_S } from "../core/index.ts";
+import {
+  buildEngine,
+  type CostModel,
+  type Engine,
+  type EngineConfig,
+  type EngineRequest,
+  type EngineTotals,
+  type PrefixCounters,
+} from "../engine/index.ts";
+import { Histogram } from "../stats/index.ts";
+import { METRIC_LABELS, type MetricName, toDistribution } from "./distribution.ts";
+import type { ResultRun } from "./result-document.ts";
+import type { WorkRequest } from "./work-request.ts";
+
+export interface ReplayOptions {
+  readonly name: string;
+  readonly requests: readonly WorkRequest[];
+  /** Where the requests come from, for the conditions: "Azure LLM 2023 conversation, one hour". */
+  readonly workload: string;
+  readonly arrivals: string;
+  readonly config: EngineConfig;
+  /** Engines of this config; default 1. */
+  readonly replicas?: number;
+  /** Divides all intended starts: 2 offers the same requests at twice the rate. Default 1. */
+  readonly speed?: number;
+  readonly seed: number | null;
+  readonly cost?: CostModel;
+}
+
+/** Per-request limits that make a request count as served well. */
+export interface Budgets {
+  readonly ttftUs: number;
+  readonly tpotUs: number;
+}
+
+interface Track {
+  previousUs: number;
+  largestGapUs: number;
+}
+
+/** Everything that one replay measures, before it is put into the document's form. */
+export interface Replay {
+  readonly histograms: Readonly<Record<ReplayMetric, Histogram>>;
+  readonly totals: EngineTotals;
+  readonly prefix: PrefixCounters;
+  readonly offered: number;
+  readonly finished: number;
+  readonly refused: Readonly<Record<string, number>>;
+  readonly metBudgets: number;
+  /** From the first intended start to the last, and to the end of the last response. */
+  readonly offeredUs: number;
+  readonly endUs: number;
+}
+
+type ReplayMetric = Extract<
+  MetricName,
+  "ttftUs" | "itlUs" | "tpotUs" | "e2eUs" | "queueUs" | "largestGapUs"
+>;
+
+const METRICS: readonly ReplayMetric[] = [
+  "ttftUs",
+  "itlUs",
+  "tpotUs",
+  "e2eUs",
+  "queueUs",
+  "largestGapUs",
+];
+
+/** Runs the workload to the end of its last response. */
+export function replay(options: ReplayOptions, budgets?: Budgets): Replay {
+  const clock = new SimClock();
+  const collect = new ReplayCollector(budgets);
+  const engines = Array.from({ length: options.replicas ?? 1 }, () =>
+    buildEngine(options.config, {
+      clock,
+      sink: collect,
+      ...(options.cost !== undefined && { cost: options.cost }),
+    }),
+  );
+  const speed = options.speed ?? 1;
+  assert(speed > 0, "a replay has a speed above zero");
+  let next = 0;
+  const sendNext = (): void => {
+    const request = options.requests[next];
+    if (request === undefined) return;
+    const engine = engines[next % engines.length]!;
+    next += 1;
+    collect.submit(engine, request);
+    scheduleNext();
+  };
+  // One timer at a time: a heap of all arrivals would be sorted again and again for nothing.
+  const scheduleNext = (): void => {
+    const request = options.requests[next];
+    if (request !== undefined) clock.at(Math.round(request.atUs / speed), sendNext);
+  };
+  scheduleNext();
+  clock.runSync();
+  const lastUs = options.requests.at(-1)?.atUs ?? 0;
+  return collect.result(engines, Math.round(lastUs / speed), clock.nowUs());
+}
+
+class ReplayCollector {
+  readonly #budgets: Budgets | undefined;
+  readonly #histograms = Object.fromEntries(
+    METRICS.map((name) => [name, new Histogram()]),
+  ) as Record<ReplayMetric, Histogram>;
+  readonly #refused: Record<string, number> = {};
+  #offered = 0;
+  #finished = 0;
+  #met = 0;
+
+  constructor(budgets: Budgets | undefined) {
+    this.#budgets = budgets;
+  }
+
+  submit(engine: Engine, request: WorkRequest): void {
+    this.#offered += 1;
+    try {
+      const track: Track = { previousUs: 0, largestGapUs: 0 };
+      const { promptTokens, outputTokens, blockHashes } = request;
+      engine.submit({ promptTokens, outputTokens, prefixIds: blockHashes }, track);
+    } catch (thrown) {
+      const { code } = toManxError(thrown);
+      if (code === "MANX_INTERNAL") throw thrown;
+      this.#refused[code] = (this.#refused[code] ?? 0) + 1;
+    }
+  }
+
+  onToken(request: EngineRequest, nowUs: number): void {
+    const track = request.tag as Track;
+    if (request.generated > 1) {
+      const gapUs = nowUs - track.previousUs;
+      this.#histograms.itlUs.record(gapUs);
+      if (gapUs > track.largestGapUs) track.largestGapUs = gapUs;
+    }
+    track.previousUs = nowUs;
+  }
+
+  onFinish(request: EngineRequest, nowUs: number): void {
+    const { ttftUs, tpotUs, e2eUs, queueUs, largestGapUs } = this.#histograms;
+    const firstUs = request.firstTokenUs - request.arrivedUs;
+    this.#finished += 1;
+    ttftUs.record(firstUs);
+    queueUs.record(request.scheduledUs - request.arrivedUs);
+    e2eUs.record(nowUs - request.arrivedUs);
+    let perTokenUs = 0;
+    if (request.generated > 1) {
+      perTokenUs = (request.lastTokenUs - request.firstTokenUs) / (request.generated - 1);
+      tpotUs.record(perTokenUs);
+      largestGapUs.record((request.tag as Track).largestGapUs);
+    }
+    const budgets = this.#budgets;
+    if (budgets !== undefined && firstUs <= budgets.ttftUs && perTokenUs <= budgets.tpotUs) {
+      this.#met += 1;
+    }
+  }
+
+  result(engines: readonly Engine[], offeredUs: number, endUs: number): Replay {
+    assert(
+      this.#finished + sum(Object.values(this.#refused)) === this.#offered,
+      "every request ends once",
+    );
+    return {
+      histograms: this.#histograms,
+      totals: addTotals(engines.map((engine) => engine.totals)),
+      prefix: addPrefix(engines.map((engine) => engine.scheduler.prefix)),
+      offered: this.#offered,
+      finished: this.#finished,
+      refused: this.#refused,
+      metBudgets: this.#met,
+      offeredUs,
+      endUs,
+    };
+  }
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
+
+function addTotals(all: readonly EngineTotals[]): EngineTotals {
+  const added: EngineTotals = { ...all[0]! };
+  for (const totals of all.slice(1)) {
+    for (const key of Object.keys(added) as (keyof EngineTotals)[]) {
+      added[key] =
+        key === "lagUsMax" ? Math.max(added[key], totals[key]) : added[key] + totals[key];
+    }
+  }
+  return added;
+}
+
+function addPrefix(all: readonly PrefixCounters[]): PrefixCounters {
+  const added: PrefixCounters = { queriedTokens: 0, hitTokens: 0, reusedTokens: 0 };
+  for (const counters of all) {
+    added.queriedTokens += counters.queriedTokens;
+    added.hitTokens += counters.hitTokens;
+    added.reusedTokens += counters.reusedTokens;
+  }
+  return added;
+}
+
+/** The replay as a run of the result document. */
+export function toResultRun(done: Replay, options: ReplayOptions, budgets?: Budgets): ResultRun {
+  const { config, replicas = 1 } = options;
+  const { histograms, totals } = done;
+  const perS = (count: number): number =>
+    done.offeredUs === 0 ? 0 : (count * US_PER_S) / done.offeredUs;
+  return {
+    name: options.name,
+    world: "virtual",
+    durationUs: done.endUs,
+    seed: options.seed,
+    conditions: {
+      target: `twin: ${config.scheduling} batching, ${config.memory} KV`,
+      measuredAt: "engine",
+      arrivals: options.arrivals,
+      workload: options.workload,
+      offeredPerS: perS(done.offered),
+      concurrencyCap: null,
+      temperature: "warm",
+      cacheMode: config.memory === "prefix" ? "on" : "off",
+      setup: { ...config, replicas, costModel: options.cost?.name ?? "roofline" },
+    },
+    counts: {
+      offered: done.offered,
+      sent: done.offered,
+      completed: done.finished,
+      failed: done.offered - done.finished,
+      empty: 0,
+      failures: { ...done.refused },
+    },
+    metrics: Object.fromEntries(
+      METRICS.map((name) => [name, toDistribution(histograms[name], METRIC_LABELS[name])]),
+    ),
+    gauges: replayGauges(done, totals),
+    stalls: null,
+    goodput:
+      budgets === undefined
+        ? null
+        : {
+            budgets: { ...budgets },
+            met: done.metBudgets,
+            perS: perS(done.metBudgets),
+            shareOfOffered: done.offered === 0 ? 0 : done.metBudgets / done.offered,
+          },
+    verdicts: [],
+  };
+}
+
+function replayGauges(done: Replay, totals: EngineTotals): ResultRun["gauges"] {
+  const share = (part: number, whole: number): number | null => (whole === 0 ? null : part / whole);
+  const n = totals.steps;
+  return {
+    kvLiveShare: {
+      title: "reserved KV that holds tokens of answers under way",
+      unit: "share",
+      value: share(totals.liveTokenSteps, totals.reservedTokenSteps),
+      n,
+      basis: "mean over steps",
+    },
+    kvReservedShare: {
+      title: "KV memory set aside",
+      unit: "share",
+      value: share(totals.reservedTokenSteps, totals.totalTokenSteps),
+      n,
+      basis: "mean over steps",
+    },
+    batchSize: {
+      title: "requests in a step",
+      unit: "count",
+      value: share(totals.requestSteps, totals.steps),
+      n,
+      basis: "mean over steps",
+    },
+    servedPerS: {
+      title: "served until the last response",
+      unit: "per-s",
+      value: share(done.finished * US_PER_S, done.endUs),
+      n: done.finished,
+      basis: "finished requests over the whole run",
+    },
+    prefixHitShare: {
+      title: "prompt tokens taken over from the prefix cache",
+      unit: "share",
+      value: share(done.prefix.hitTokens, done.prefix.queriedTokens),
+      n: done.finished,
+      basis: "first admissions only",
+    },
+    preemptions: {
+      title: "pre-emptions",
+      unit: "count",
+      value: totals.preemptions,
+      n: done.offered,
+      basis: "whole run",
+    },
+  };
+}

@@ -1,0 +1,130 @@
+/** The ladder as the comparison of the result document, held against the published table row by row. */
+import type { ResultComparison, ResultComparisonRow, ResultRun } from "../load/index.ts";
+import type { Ladder, RungResult } from "./ladder.ts";
+import { PUBLISHED, PUBLISHED_SOURCE, type PublishedFigure } from "./published.ts";
+
+type Cell = ResultComparisonRow["cells"][number];
+
+interface RowPlan {
+  readonly title: string;
+  readonly unit: ResultComparisonRow["unit"];
+  readonly better: ResultComparisonRow["better"];
+  readonly published: PublishedFigure | null;
+  /** Why this row may stand where it does; true whatever the figures are. */
+  readonly because: string;
+  readonly cell: (result: RungResult, run: ResultRun) => Omit<Cell, "run">;
+}
+
+const ROWS: readonly RowPlan[] = [
+  {
+    title: "TTFT p99",
+    unit: "us",
+    better: "lower",
+    published: PUBLISHED.ttftP99,
+    because: "a static batch keeps newcomers out until its longest answer ends",
+    cell: (_, run) => percentile(run, "ttftUs"),
+  },
+  {
+    title: "decode (ITL) p99",
+    unit: "us",
+    better: "lower",
+    published: PUBLISHED.itlP99,
+    because:
+      "a static batch never stops decoding for a prompt; every scheduler that lets requests in pays with ITL, whole prompts with the worst gap, chunks with a bounded one",
+    cell: (_, run) => percentile(run, "itlUs"),
+  },
+  {
+    title: "E2E p99",
+    unit: "us",
+    better: "lower",
+    published: PUBLISHED.e2eP99,
+    because: "all answers of the trace, not only long reasoning; waiting is most of the difference",
+    cell: (_, run) => percentile(run, "e2eUs"),
+  },
+  {
+    title: "KV memory used by live tokens",
+    unit: "share",
+    better: "higher",
+    published: PUBLISHED.kvLiveShare,
+    because:
+      "a contiguous reservation must hold the longest request of the trace; the published 32.4 % fits a reservation of about 3,500 tokens",
+    cell: (_, run) => gauge(run, "kvLiveShare"),
+  },
+  {
+    title: "throughput, all at once",
+    unit: "per-s",
+    better: "higher",
+    published: PUBLISHED.peakPerS,
+    because: "the ratio follows from lengths and batch sizes, the absolute rate from the hardware",
+    cell: (result, run) => plain(result.peakPerS, run.counts.offered),
+  },
+  {
+    title: "sustained within the SLO (TTFT p99 ≤ 2 s, TPOT p99 ≤ 200 ms)",
+    unit: "per-s",
+    better: "higher",
+    published: null,
+    because: "the rate that users can be given, which a ceiling is not",
+    cell: (result) => plain(result.sustainedPerS, result.sustainedRequests),
+  },
+];
+
+export function ladderComparison(ladder: Ladder): ResultComparison {
+  const columns = ladder.rungs.map(({ rung, run }) => ({
+    run: run?.name ?? null,
+    title: rung.title,
+    status: run === null ? ("next" as const) : ("measured" as const),
+  }));
+  return {
+    title: `One hour of real traffic, one lever at a time (${ladder.replicas} engines)`,
+    columns,
+    rows: ROWS.map((plan) => toRow(plan, ladder)),
+    source: PUBLISHED_SOURCE,
+  };
+}
+
+function toRow(plan: RowPlan, ladder: Ladder): ResultComparisonRow {
+  const cells = ladder.rungs.flatMap((result): Cell[] =>
+    result.run === null ? [] : [{ run: result.run.name, ...plan.cell(result, result.run) }],
+  );
+  const { title, unit, better, published } = plan;
+  return { title, unit, better, cells, published, remark: remark(plan, cells) };
+}
+
+/** Direction and ratio beside the published ones, then the reason. */
+function remark(plan: RowPlan, cells: readonly Cell[]): string {
+  const before = cells[0]?.value;
+  const after = cells.at(-1)?.value;
+  if (before == null || after == null) return plan.because;
+  const ratio = plan.better === "lower" ? before / after : after / before;
+  const here = `${describe(ratio)} from first to last rung`;
+  if (plan.published === null) return `${here}: ${plan.because}`;
+  const theirs = describe(plan.published.ratio);
+  const agree = ratio >= 1 === plan.published.ratio >= 1;
+  const verdict = agree
+    ? `published ${theirs}, same direction`
+    : `published ${theirs}, other direction`;
+  return `${here}; ${verdict}: ${plan.because}`;
+}
+
+function describe(ratio: number): string {
+  if (!Number.isFinite(ratio)) return "from nothing to something";
+  const size = ratio >= 1 ? ratio : 1 / ratio;
+  const digits = size >= 100 ? 0 : size >= 10 ? 1 : 2;
+  return `${size.toFixed(digits)}× ${ratio >= 1 ? "better" : "worse"}`;
+}
+
+function percentile(run: ResultRun, metric: string): Omit<Cell, "run"> {
+  const quantile = run.metrics[metric]?.quantiles.find(({ q }) => q === 0.99);
+  if (quantile === undefined) return plain(null, 0);
+  const { value, low, high, n, beyond } = quantile;
+  return { value, low, high, n, grey: beyond < 10 };
+}
+
+function gauge(run: ResultRun, name: string): Omit<Cell, "run"> {
+  const found = run.gauges[name];
+  return plain(found?.value ?? null, found?.n ?? 0);
+}
+
+function plain(value: number | null, n: number): Omit<Cell, "run"> {
+  return { value, low: null, high: null, n, grey: false };
+}
