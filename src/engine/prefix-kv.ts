@@ -38,6 +38,9 @@ export class PrefixKv implements KvMemory {
   readonly #end: number;
   #free: number;
   #shared = 0;
+  /** Blocks that the last match found; its admission takes them over. */
+  readonly #found: number[] = [];
+  #foundFor: EngineRequest | undefined;
   /** Names for the blocks of requests that were thrown out; below zero, so they never meet a prefix's. */
   #lastOwnName = -1;
 
@@ -71,25 +74,24 @@ export class PrefixKv implements KvMemory {
 
   match(request: EngineRequest): number {
     const longest = Math.floor((request.known - 1) / this.blockTokens);
-    let found = 0;
-    while (found < longest && this.#find(request, found) !== NONE) found += 1;
-    return found * this.blockTokens;
+    this.#found.length = 0;
+    this.#foundFor = request;
+    while (this.#found.length < longest && this.#findPiece(request, longest)) {
+      // The next piece is worth a look only if this one was there to its end.
+    }
+    return this.#found.length * this.blockTokens;
   }
 
   admit(request: EngineRequest, tokens: number, cached: number): boolean {
-    const hits = cached / this.blockTokens;
+    const found = this.#found;
+    assert(this.#foundFor === request, "a request is matched right before it is admitted");
+    assert(found.length * this.blockTokens === cached, "what was matched is what is taken over");
     let idleHits = 0;
-    for (let i = 0; i < hits; i += 1) {
-      if (this.#references[this.#find(request, i)] === 0) idleHits += 1;
-    }
-    const missing = Math.ceil(tokens / this.blockTokens) - hits;
+    for (const block of found) if (this.#references[block] === 0) idleHits += 1;
+    const missing = Math.ceil(tokens / this.blockTokens) - found.length;
     if (missing > this.#free - idleHits) return false;
-    const blocks: number[] = [];
-    for (let i = 0; i < hits; i += 1) {
-      const block = this.#find(request, i);
-      this.#hold(block);
-      blocks.push(block);
-    }
+    const blocks = found.slice();
+    for (const block of found) this.#hold(block);
     for (let i = 0; i < missing; i += 1) blocks.push(this.#take());
     request.blocks = blocks;
     request.reservedTokens = blocks.length * this.blockTokens;
@@ -109,11 +111,15 @@ export class PrefixKv implements KvMemory {
 
   /** Every full block of the named prompt that has been computed since the last time can be found from now on. */
   seal(request: EngineRequest): void {
+    const perPiece = this.#blocksPerPiece;
     const until = Math.floor(Math.min(request.computed, request.promptTokens) / this.blockTokens);
-    for (let i = request.sealTokens / this.blockTokens - 1; i < until; i += 1) {
-      const name = request.prefixIds?.[Math.floor(i / this.#blocksPerPiece)];
+    let i = request.sealTokens / this.blockTokens - 1;
+    while (i < until) {
+      const name = request.prefixIds?.[Math.floor(i / perPiece)];
       if (name === undefined) break;
-      this.#publish(request.blocks[i]!, name, i % this.#blocksPerPiece, this.#blocksPerPiece);
+      const piece = this.#pieceOf(name, perPiece);
+      const end = Math.min(until, (Math.floor(i / perPiece) + 1) * perPiece);
+      for (; i < end; i += 1) this.#publish(request.blocks[i]!, piece, name, i % perPiece);
     }
     request.sealTokens = this.#nextSeal(request, request.computed);
   }
@@ -137,16 +143,24 @@ export class PrefixKv implements KvMemory {
     assert(listed === this.#free, "the free list holds the free blocks");
   }
 
-  /** Block `index` of what the request has so far, if it can be found. */
-  #find(request: EngineRequest, index: number): number {
-    const at = Math.floor(index / this.#blocksPerPiece);
-    const name =
-      (index + 1) * this.blockTokens <= request.promptTokens ? request.prefixIds?.[at] : undefined;
-    if (name !== undefined) {
-      const block = this.#pieces.get(name)?.[index % this.#blocksPerPiece] ?? NONE;
-      if (block !== NONE) return block;
+  /** Adds what can be found of one more piece to `#found`; answers whether that was all that the piece may hold. */
+  #findPiece(request: EngineRequest, longest: number): boolean {
+    const { blockTokens } = this;
+    const from = this.#found.length;
+    const perPiece = this.#blocksPerPiece;
+    const wholeNamed = Math.floor(request.promptTokens / blockTokens);
+    const name = from < wholeNamed ? request.prefixIds?.[Math.floor(from / perPiece)] : undefined;
+    const named = name === undefined ? undefined : this.#pieces.get(name);
+    const own = request.ownName === 0 ? undefined : this.#pieces.get(request.ownName);
+    if (named === undefined && own === undefined) return false;
+    const until = Math.min(longest, (Math.floor(from / perPiece) + 1) * perPiece);
+    for (let i = from; i < until; i += 1) {
+      let block = i < wholeNamed ? (named?.[i % perPiece] ?? NONE) : NONE;
+      if (block === NONE) block = own?.[i] ?? NONE;
+      if (block === NONE) return false;
+      this.#found.push(block);
     }
-    return request.ownName === 0 ? NONE : (this.#pieces.get(request.ownName)?.[index] ?? NONE);
+    return true;
   }
 
   /** First multiple of the block above `computed` at which there is a named block to publish. */
@@ -162,18 +176,20 @@ export class PrefixKv implements KvMemory {
     if (full === 0) return;
     request.ownName = this.#lastOwnName;
     this.#lastOwnName -= 1;
-    for (let i = 0; i < full; i += 1) {
-      const block = request.blocks[i]!;
-      if (this.#placeOf[block] === NONE) this.#publish(block, request.ownName, i, full);
-    }
+    const piece = this.#pieceOf(request.ownName, full);
+    for (let i = 0; i < full; i += 1) this.#publish(request.blocks[i]!, piece, request.ownName, i);
   }
 
-  #publish(block: number, name: number, place: number, length: number): void {
+  #pieceOf(name: number, length: number): Piece {
     let piece = this.#pieces.get(name);
     if (piece === undefined) {
       piece = new Int32Array(length).fill(NONE);
       this.#pieces.set(name, piece);
     }
+    return piece;
+  }
+
+  #publish(block: number, piece: Piece, name: number, place: number): void {
     // Somebody else computed the same at the same time: the first stays, this one cannot be found.
     if (piece[place] !== NONE || this.#placeOf[block] !== NONE) return;
     piece[place] = block;
