@@ -30,7 +30,7 @@ export function parse(texts: ReadonlyMap<string, string>): Map<string, SourceFil
   for (const [path, text] of texts) files[`/${path}`] = text;
   const api = new API({ cwd: "/", fs: createVirtualFileSystem(files) });
   try {
-    const snapshot = api.updateSnapshot({ openProject: "/tsconfig.json" });
+    using snapshot = api.updateSnapshot({ openProject: "/tsconfig.json" });
     const program = snapshot.getProjects()[0]?.program;
     const trees = new Map<string, SourceFile>();
     for (const path of texts.keys()) {
