@@ -127,6 +127,12 @@ export const ERROR_TABLE = {
     status: 400,
     hint: "shorten the prompt or lower max_tokens",
   },
+  MANX_MODEL_UNKNOWN: {
+    summary: "this server does not serve the model",
+    exit: 2,
+    status: 404,
+    hint: "use a model that GET /v1/models lists",
+  },
   MANX_ROUTE_UNKNOWN: {
     summary: "no such path on this server",
     exit: 2,

@@ -1,0 +1,103 @@
+/**
+ * How an answer leaves: as a stream, token by token, or whole at its end. All that one step of the engine brings for one
+ * response goes out in one write of its socket: Node corks a chunked response until the end of the tick, and a step
+ * settles in one tick.
+ */
+import type { ServerResponse } from "node:http";
+import type { ManxError } from "../core/index.ts";
+import { sendJson } from "../http/index.ts";
+import type { Answer } from "./answer.ts";
+import { apiErrorBody, sendApiError } from "./api-error.ts";
+import type { ResponseForm, Usage } from "./response-form.ts";
+
+export interface Delivery {
+  /** The engine has taken the request. */
+  accepted(): void;
+  /** Token `index`, from 0, exists. */
+  token(index: number): void;
+  /** The engine is done with the request. */
+  end(): void;
+  fail(error: ManxError): void;
+}
+
+export interface DeliveryParts {
+  readonly response: ServerResponse;
+  readonly form: ResponseForm;
+  readonly answer: Answer;
+  readonly usage: Usage;
+}
+
+/** A reader that is this far behind has stopped reading; its response is cut, since what it misses can only grow. */
+const UNREAD_BYTES_MAX = 4 * 1024 * 1024;
+
+export class StreamDelivery implements Delivery {
+  readonly #parts: DeliveryParts;
+  readonly #includeUsage: boolean;
+
+  constructor(parts: DeliveryParts, includeUsage: boolean) {
+    this.#parts = parts;
+    this.#includeUsage = includeUsage;
+  }
+
+  /** The head goes out now, as vLLM's does: a client's TTFB says nothing about its TTFT. */
+  accepted(): void {
+    const { response } = this.#parts;
+    response.writeHead(200, {
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-cache",
+      // Tells nginx and its like not to gather the stream into lumps.
+      "x-accel-buffering": "no",
+    });
+    response.flushHeaders();
+  }
+
+  token(index: number): void {
+    const { response, form, answer } = this.#parts;
+    if (response.destroyed) return;
+    if (response.writableLength > UNREAD_BYTES_MAX) {
+      response.destroy();
+      return;
+    }
+    const chunk = form.chunk(answer.piece(index));
+    response.write(index === 0 ? form.open() + chunk : chunk);
+  }
+
+  end(): void {
+    const { response, form, answer, usage } = this.#parts;
+    if (response.destroyed) return;
+    const usageChunk = this.#includeUsage ? form.usage(usage) : "";
+    response.end(`${form.finish(answer.finish)}${usageChunk}data: [DONE]\n\n`);
+  }
+
+  /** After the 200 an error can only come as an event, as vLLM does it. */
+  fail(error: ManxError): void {
+    const { response } = this.#parts;
+    if (response.destroyed) return;
+    response.end(`data: ${JSON.stringify(apiErrorBody(error))}\n\n`);
+  }
+}
+
+export class WholeDelivery implements Delivery {
+  readonly #parts: DeliveryParts;
+
+  constructor(parts: DeliveryParts) {
+    this.#parts = parts;
+  }
+
+  accepted(): void {
+    // Nothing is sent before the answer is complete.
+  }
+
+  token(): void {
+    // Kept back until the end.
+  }
+
+  end(): void {
+    const { response, form, answer, usage } = this.#parts;
+    sendJson(response, 200, form.whole(answer, usage));
+  }
+
+  fail(error: ManxError): void {
+    sendApiError(this.#parts.response, error);
+  }
+}

@@ -1,0 +1,317 @@
+/**
+ * The twin behind OpenAI's API: an HTTP server whose tokens leave when the steps of the priced GPU would have ended.
+ *
+ *     POST /v1/chat/completions   POST /v1/completions   GET /v1/models   GET /health   GET /metrics
+ *
+ * Whatever a client sends or does, the server goes on: bad input is answered with an error in OpenAI's form and counted,
+ * a client that leaves is aborted in the engine, and more than the bounds below is refused.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Clock } from "../clock/index.ts";
+import { ManxError, toManxError, US_PER_MS } from "../core/index.ts";
+import type { CostModel, Engine, EngineConfig } from "../engine/index.ts";
+import { close, listen, parseJsonObject, readBody, sendJson } from "../http/index.ts";
+import { VERSION } from "../version.ts";
+import { Answer } from "./answer.ts";
+import { sendApiError } from "./api-error.ts";
+import { type CallRequest, parseChatRequest, parseCompletionRequest } from "./call-request.ts";
+import { type Delivery, StreamDelivery, WholeDelivery } from "./delivery.ts";
+import type { Fields } from "./fields.ts";
+import { LiveCall } from "./live-call.ts";
+import { LiveEngine } from "./live-engine.ts";
+import {
+  ChatForm,
+  CompletionForm,
+  type ResponseForm,
+  type ResponseHead,
+  usageOf,
+} from "./response-form.ts";
+import { mix } from "./token-text.ts";
+
+export interface EngineServerOptions {
+  readonly config: EngineConfig;
+  readonly clock: Clock;
+  /** Default 127.0.0.1. */
+  readonly host?: string;
+  /** 0 takes any free port. */
+  readonly port: number;
+  /** The name that requests ask for; default the config's model. */
+  readonly servedModel?: string;
+  /** Of the texts, the lengths that nobody set, and the ids. Default 42. */
+  readonly seed?: number;
+  /** How many times as fast as the priced GPU the twin runs; default 1. */
+  readonly speed?: number;
+  /** Most requests that wait in the engine; more are answered 429. Default 1,024. */
+  readonly waitingMax?: number;
+  /** Largest request body; default 8 MiB. */
+  readonly bodyBytesMax?: number;
+  /** In place of the roofline. */
+  readonly cost?: CostModel;
+  /** Verifies conservation after every step. */
+  readonly checked?: boolean;
+}
+
+export interface EngineServer {
+  /** Such as `http://127.0.0.1:8000`. */
+  readonly url: string;
+  readonly engine: Engine;
+  /** What GET /metrics answers. */
+  metricsText(): Promise<string>;
+  /**
+   * Refuses new requests, lets those under way go on for `drainUs` (default 0) and tells the rest that the server is going
+   * down. Resolves once the port is free.
+   */
+  close(options?: { readonly drainUs?: number }): Promise<void>;
+}
+
+const BODY_BYTES_MAX = 8 * 1024 * 1024;
+const WAITING_MAX = 1_024;
+/** Longer than the 120 s that gateways keep idle connections for: the server is never the first to let go of one. */
+const KEEP_ALIVE_MS = 180_000;
+/** For the last bytes of answers to leave before connections are cut. */
+const FLUSH_US = 250 * US_PER_MS;
+
+/** @throws MANX_CONFIG_IMPOSSIBLE, MANX_NAME_UNKNOWN, MANX_PORT_IN_USE, MANX_ADDRESS */
+export async function startEngineServer(options: EngineServerOptions): Promise<EngineServer> {
+  const host = new EngineHost(options);
+  const url = await listen(host.server, {
+    port: options.port,
+    ...(options.host !== undefined && { host: options.host }),
+  });
+  return {
+    url,
+    engine: host.live.engine,
+    metricsText: () => host.live.metrics.text(),
+    close: ({ drainUs = 0 } = {}) => host.close(drainUs),
+  };
+}
+
+/** One of the two endpoints that generate. */
+interface Endpoint {
+  readonly idPrefix: string;
+  readonly parse: (body: Fields) => CallRequest;
+  readonly form: (head: ResponseHead) => ResponseForm;
+}
+
+const CHAT: Endpoint = {
+  idPrefix: "chatcmpl-",
+  parse: parseChatRequest,
+  form: (head) => new ChatForm(head),
+};
+const COMPLETION: Endpoint = {
+  idPrefix: "cmpl-",
+  parse: parseCompletionRequest,
+  form: (head) => new CompletionForm(head),
+};
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
+
+class EngineHost {
+  readonly server: Server;
+  readonly live: LiveEngine;
+  readonly #clock: Clock;
+  readonly #config: EngineConfig;
+  readonly #servedModel: string;
+  readonly #seed: number;
+  readonly #bodyBytesMax: number;
+  readonly #createdS: number;
+  readonly #routes: ReadonlyMap<string, Handler>;
+  readonly #responses = new Set<ServerResponse>();
+  #onQuiet: (() => void) | undefined;
+  #draining = false;
+  #ids = 0;
+
+  constructor(options: EngineServerOptions) {
+    const { config, clock } = options;
+    this.#clock = clock;
+    this.#config = config;
+    this.#servedModel = options.servedModel ?? config.model;
+    this.#seed = options.seed ?? 42;
+    this.#bodyBytesMax = options.bodyBytesMax ?? BODY_BYTES_MAX;
+    this.#createdS = Math.floor(clock.wallMs() / 1_000);
+    this.live = new LiveEngine({
+      config,
+      clock,
+      servedModel: this.#servedModel,
+      speed: options.speed ?? 1,
+      waitingMax: options.waitingMax ?? WAITING_MAX,
+      ...(options.cost !== undefined && { cost: options.cost }),
+      ...(options.checked !== undefined && { checked: options.checked }),
+    });
+    this.#routes = new Map<string, Handler>([
+      ["POST /v1/chat/completions", (request, response) => this.#generate(CHAT, request, response)],
+      [
+        "POST /v1/completions",
+        (request, response) => this.#generate(COMPLETION, request, response),
+      ],
+      ["GET /v1/models", (_, response) => this.#models(response)],
+      ["GET /health", (_, response) => this.#health(response)],
+      ["GET /metrics", (_, response) => this.#metrics(response)],
+      ["GET /", (_, response) => this.#about(response)],
+    ]);
+    this.server = createServer({ noDelay: true, keepAliveTimeout: KEEP_ALIVE_MS }, (...pair) => {
+      void this.#answer(...pair);
+    });
+  }
+
+  async close(drainUs: number): Promise<void> {
+    this.#draining = true;
+    this.server.close();
+    this.server.closeIdleConnections();
+    await this.#quiet(drainUs);
+    this.live.stop(new ManxError("MANX_DRAINING"));
+    await this.#quiet(FLUSH_US);
+    await close(this.server, { cutOpen: true });
+  }
+
+  /** Resolves when no response is open any more, or after `patienceUs`. */
+  async #quiet(patienceUs: number): Promise<void> {
+    if (this.#responses.size === 0 || patienceUs === 0) return;
+    await new Promise<void>((resolve) => {
+      const cancel = this.#clock.at(this.#clock.nowUs() + patienceUs, resolve);
+      this.#onQuiet = () => {
+        cancel();
+        resolve();
+      };
+    });
+    this.#onQuiet = undefined;
+  }
+
+  /** Never rejects: whatever goes wrong is answered, or the connection is cut if the answer has begun. */
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    // A socket that breaks while it is written to says so here; its `close` does the rest.
+    request.on("error", () => undefined);
+    response.on("error", () => undefined);
+    this.#responses.add(response);
+    response.on("close", () => {
+      this.#responses.delete(response);
+      if (this.#responses.size === 0) this.#onQuiet?.();
+    });
+    if (this.#draining) response.setHeader("connection", "close");
+    try {
+      await this.#route(request)(request, response);
+    } catch (thrown) {
+      const error = toManxError(thrown);
+      this.live.metrics.refused(error.code);
+      if (response.headersSent) response.destroy();
+      else sendApiError(response, error);
+      // What is left of a refused body is read and dropped, or the client would never get to the answer.
+      request.resume();
+    }
+  }
+
+  /** @throws MANX_ROUTE_UNKNOWN */
+  #route(request: IncomingMessage): Handler {
+    const method = request.method === "HEAD" ? "GET" : (request.method ?? "");
+    const path = (request.url ?? "/").replace(/\?.*$/s, "");
+    const handler = this.#routes.get(`${method} ${path}`);
+    if (handler !== undefined) return handler;
+    throw new ManxError("MANX_ROUTE_UNKNOWN", {
+      expected: `one of ${[...this.#routes.keys()].join(", ")}`,
+      got: `${method} ${path.slice(0, 100)}`,
+    });
+  }
+
+  async #generate(
+    endpoint: Endpoint,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    this.#assertOpen();
+    const body = parseJsonObject(await readBody(request, this.#bodyBytesMax));
+    const arrivedUs = this.#clock.nowUs();
+    const asked = endpoint.parse(body);
+    this.#assertServed(asked.model);
+    // Others may have come in while the body did, and this client may have gone.
+    this.#assertOpen();
+    if (response.destroyed) return;
+    const call = this.#callOf(endpoint, asked, response, arrivedUs);
+    const submitted = this.live.submit(call);
+    response.on("close", () => this.live.abort(submitted));
+    call.delivery.accepted();
+  }
+
+  /** @throws MANX_REQUEST_NEVER_FITS by the limit that the caller set, as real engines check it. */
+  #callOf(
+    endpoint: Endpoint,
+    asked: CallRequest,
+    response: ServerResponse,
+    arrivedUs: number,
+  ): LiveCall {
+    const promptTokens = asked.prompt.tokens;
+    const outputTokens = asked.maxTokens ?? asked.outputTokens ?? 1;
+    this.live.engine.assertFits({ promptTokens, outputTokens });
+    const answer = new Answer(asked, this.live.roomTokens - promptTokens, this.#seed);
+    const form = endpoint.form({
+      id: endpoint.idPrefix + this.#nextId(),
+      model: this.#servedModel,
+      createdS: Math.floor(this.#clock.wallMs() / 1_000),
+    });
+    const parts = { response, form, answer, usage: usageOf(promptTokens, answer.tokens) };
+    const delivery: Delivery = asked.stream
+      ? new StreamDelivery(parts, asked.includeUsage)
+      : new WholeDelivery(parts);
+    return new LiveCall(asked, answer, delivery, arrivedUs);
+  }
+
+  #assertOpen(): void {
+    if (this.#draining) throw new ManxError("MANX_DRAINING");
+    this.live.assertOpen();
+  }
+
+  #assertServed(model: string | undefined): void {
+    if (model === undefined || model === this.#servedModel) return;
+    throw new ManxError("MANX_MODEL_UNKNOWN", {
+      where: "model",
+      expected: JSON.stringify(this.#servedModel),
+      got: JSON.stringify(model.slice(0, 100)),
+    });
+  }
+
+  /** The same in every run, and no two alike in one. */
+  #nextId(): string {
+    this.#ids += 1;
+    const hex = (value: number): string => value.toString(16).padStart(8, "0");
+    return hex(mix(this.#seed, this.#ids)) + hex(this.#ids);
+  }
+
+  #models(response: ServerResponse): void {
+    const served = {
+      id: this.#servedModel,
+      object: "model",
+      created: this.#createdS,
+      owned_by: "manx",
+      root: this.#config.model,
+      max_model_len: this.#config.contextMax,
+    };
+    sendJson(response, 200, { object: "list", data: [served] });
+  }
+
+  #health(response: ServerResponse): void {
+    this.#assertHealthy();
+    sendJson(response, 200, { status: "ok" });
+  }
+
+  #assertHealthy(): void {
+    if (this.live.failure !== undefined) throw this.live.failure;
+    if (this.#draining) throw new ManxError("MANX_DRAINING");
+  }
+
+  async #metrics(response: ServerResponse): Promise<void> {
+    const body = await this.live.metrics.text();
+    response.writeHead(200, { "content-type": this.live.metrics.contentType });
+    response.end(body);
+  }
+
+  #about(response: ServerResponse): void {
+    const { model, gpu, ranks, scheduling, memory } = this.#config;
+    const lines = [
+      `manx engine ${VERSION}: a twin of ${model} on ${ranks} × ${gpu}, ${scheduling}, ${memory} KV`,
+      "The words are made up; the times are the priced GPU's.",
+      "",
+      ...this.#routes.keys(),
+    ];
+    response.writeHead(200, { "content-type": "text/plain; charset=utf-8" });
+    response.end(`${lines.join("\n")}\n`);
+  }
+}

@@ -1,0 +1,75 @@
+/**
+ * Reads one field of a request body each, or says which field is wrong, what it should be and what came. A field that is
+ * null counts as absent, as client libraries send it for options that were not set.
+ */
+import { ManxError } from "../core/index.ts";
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+const SHOWN_CHARS = 60;
+
+/** @param where path of the field, such as `messages[2].content`. */
+export function invalid(where: string, expected: string, got: unknown): ManxError {
+  const what = `invalid ${where}`;
+  return new ManxError("MANX_REQUEST_INVALID", { what, where, expected, got: show(got) });
+}
+
+/** Enough of a value to recognise it by; never a whole prompt. */
+function show(value: unknown): string {
+  if (value === undefined) return "nothing";
+  if (Array.isArray(value)) return `a list of ${value.length}`;
+  if (typeof value === "object" && value !== null) return "an object";
+  const text = JSON.stringify(value);
+  return text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS)}…` : text;
+}
+
+export function optionalObject(fields: Fields, name: string, where = name): Fields | undefined {
+  const value = fields[name] ?? undefined;
+  if (value === undefined) return undefined;
+  return asObject(value, where);
+}
+
+export function asObject(value: unknown, where: string): Fields {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Fields;
+  throw invalid(where, "an object", value);
+}
+
+export function optionalList(
+  fields: Fields,
+  name: string,
+  where = name,
+): readonly unknown[] | undefined {
+  const value = fields[name] ?? undefined;
+  if (value === undefined || Array.isArray(value)) return value;
+  throw invalid(where, "a list", value);
+}
+
+export function optionalText(fields: Fields, name: string, where = name): string | undefined {
+  const value = fields[name] ?? undefined;
+  if (value === undefined || typeof value === "string") return value;
+  throw invalid(where, "a text", value);
+}
+
+export function optionalFlag(fields: Fields, name: string, where = name): boolean {
+  const value = fields[name] ?? false;
+  if (typeof value === "boolean") return value;
+  throw invalid(where, "true or false", value);
+}
+
+/** A whole number from `least`. */
+export function optionalCount(
+  fields: Fields,
+  name: string,
+  least: number,
+  where = name,
+): number | undefined {
+  const value = fields[name] ?? undefined;
+  if (value === undefined) return undefined;
+  if (Number.isSafeInteger(value) && (value as number) >= least) return value as number;
+  throw invalid(where, `a whole number from ${least}`, value);
+}
+
+/** For what a real engine can do and the twin cannot: better refused than answered with something else. */
+export function refuseIf(condition: boolean, where: string, expected: string, got: unknown): void {
+  if (condition) throw invalid(where, `${expected}; the twin serves no other`, got);
+}
