@@ -4,7 +4,7 @@
  * them. Tokens are stamped by the engine, so there is no network in these figures.
  */
 import { SimClock } from "../clock/index.ts";
-import { assert, toManxError, US_PER_S } from "../core/index.ts";
+import { assert, lookUp, toManxError, US_PER_S } from "../core/index.ts";
 import {
   buildEngine,
   type CostModel,
@@ -14,6 +14,7 @@ import {
   type EngineTotals,
   type PrefixCounters,
 } from "../engine/index.ts";
+import { ROUTERS, type RouterName } from "../policy/index.ts";
 import { Histogram } from "../stats/index.ts";
 import { METRIC_LABELS, type MetricName, toDistribution } from "./distribution.ts";
 import type { ResultRun } from "./result-document.ts";
@@ -28,6 +29,8 @@ export interface ReplayOptions {
   readonly config: EngineConfig;
   /** Engines of this config; default 1. */
   readonly replicas?: number;
+  /** How requests are spread over the replicas; default round robin, as a plain load balancer does it. */
+  readonly routing?: RouterName;
   /** Divides all intended starts: 2 offers the same requests at twice the rate. Default 1. */
   readonly speed?: number;
   readonly seed: number | null;
@@ -41,6 +44,7 @@ export interface Budgets {
 }
 
 interface Track {
+  readonly replica: number;
   previousUs: number;
   largestGapUs: number;
 }
@@ -76,23 +80,25 @@ const METRICS: readonly ReplayMetric[] = [
 /** Runs the workload to the end of its last response. */
 export function replay(options: ReplayOptions, budgets?: Budgets): Replay {
   const clock = new SimClock();
-  const collect = new ReplayCollector(budgets);
-  const engines = Array.from({ length: options.replicas ?? 1 }, () =>
+  const replicas = options.replicas ?? 1;
+  const collect = new ReplayCollector(budgets, replicas);
+  const engines = Array.from({ length: replicas }, () =>
     buildEngine(options.config, {
       clock,
       sink: collect,
       ...(options.cost !== undefined && { cost: options.cost }),
     }),
   );
+  const router = lookUp(ROUTERS, options.routing ?? "round-robin", "routing")();
   const speed = options.speed ?? 1;
   assert(speed > 0, "a replay has a speed above zero");
   let next = 0;
   const sendNext = (): void => {
     const request = options.requests[next];
     if (request === undefined) return;
-    const engine = engines[next % engines.length]!;
+    const replica = router.pick({ prefixIds: request.blockHashes ?? [] }, collect.openTokens);
     next += 1;
-    collect.submit(engine, request);
+    collect.submit(engines[replica]!, replica, request);
     scheduleNext();
   };
   // One timer at a time: a heap of all arrivals would be sorted again and again for nothing.
@@ -112,20 +118,24 @@ class ReplayCollector {
     METRICS.map((name) => [name, new Histogram()]),
   ) as Record<ReplayMetric, Histogram>;
   readonly #refused: Record<string, number> = {};
+  /** By replica: prompt and output tokens of its open requests. */
+  readonly openTokens: number[];
   #offered = 0;
   #finished = 0;
   #met = 0;
 
-  constructor(budgets: Budgets | undefined) {
+  constructor(budgets: Budgets | undefined, replicas: number) {
     this.#budgets = budgets;
+    this.openTokens = new Array<number>(replicas).fill(0);
   }
 
-  submit(engine: Engine, request: WorkRequest): void {
+  submit(engine: Engine, replica: number, request: WorkRequest): void {
     this.#offered += 1;
     try {
-      const track: Track = { previousUs: 0, largestGapUs: 0 };
+      const track: Track = { replica, previousUs: 0, largestGapUs: 0 };
       const { promptTokens, outputTokens, blockHashes } = request;
       engine.submit({ promptTokens, outputTokens, prefixIds: blockHashes }, track);
+      this.openTokens[replica]! += promptTokens + outputTokens;
     } catch (thrown) {
       const { code } = toManxError(thrown);
       if (code === "MANX_INTERNAL") throw thrown;
@@ -147,6 +157,8 @@ class ReplayCollector {
     const { ttftUs, tpotUs, e2eUs, queueUs, largestGapUs } = this.#histograms;
     const firstUs = request.firstTokenUs - request.arrivedUs;
     this.#finished += 1;
+    const { replica } = request.tag as Track;
+    this.openTokens[replica]! -= request.promptTokens + request.outputTokens;
     ttftUs.record(firstUs);
     queueUs.record(request.scheduledUs - request.arrivedUs);
     e2eUs.record(nowUs - request.arrivedUs);
@@ -226,7 +238,12 @@ export function toResultRun(done: Replay, options: ReplayOptions, budgets?: Budg
       concurrencyCap: null,
       temperature: "warm",
       cacheMode: config.memory === "prefix" ? "on" : "off",
-      setup: { ...config, replicas, costModel: options.cost?.name ?? "roofline" },
+      setup: {
+        ...config,
+        replicas,
+        routing: options.routing ?? "round-robin",
+        costModel: options.cost?.name ?? "roofline",
+      },
     },
     counts: {
       offered: done.offered,
