@@ -5,7 +5,7 @@ import { PUBLISHED, PUBLISHED_SOURCE, type PublishedFigure } from "./published.t
 
 type Cell = ResultComparisonRow["cells"][number];
 
-interface RowPlan {
+export interface RowPlan {
   readonly title: string;
   readonly unit: ResultComparisonRow["unit"];
   readonly better: ResultComparisonRow["better"];
@@ -15,7 +15,10 @@ interface RowPlan {
   readonly cell: (result: RungResult, run: ResultRun) => Omit<Cell, "run">;
 }
 
-const ROWS: readonly RowPlan[] = [
+const SLO_TITLE = "sustained within the SLO (TTFT p99 ≤ 2 s, TPOT p99 ≤ 200 ms)";
+
+/** The rows of the published table, and the rate that it does not give. */
+export const BATCHING_ROWS: readonly RowPlan[] = [
   {
     title: "TTFT p99",
     unit: "us",
@@ -59,7 +62,7 @@ const ROWS: readonly RowPlan[] = [
     cell: (result, run) => plain(result.peakPerS, run.counts.offered),
   },
   {
-    title: "sustained within the SLO (TTFT p99 ≤ 2 s, TPOT p99 ≤ 200 ms)",
+    title: SLO_TITLE,
     unit: "per-s",
     better: "higher",
     published: null,
@@ -68,17 +71,66 @@ const ROWS: readonly RowPlan[] = [
   },
 ];
 
-export function ladderComparison(ladder: Ladder): ResultComparison {
+/** What a prefix cache and the routing to it can change. */
+export const PREFIX_ROWS: readonly RowPlan[] = [
+  {
+    title: "prompt tokens from the cache",
+    unit: "share",
+    better: "higher",
+    published: null,
+    because: "bounded by what the trace repeats and by what each replica's memory can keep",
+    cell: (_, run) => gauge(run, "prefixHitShare"),
+  },
+  {
+    title: "TTFT p50",
+    unit: "us",
+    better: "lower",
+    published: null,
+    because: "a hit saves the prefill of what it covers",
+    cell: (_, run) => percentile(run, "ttftUs", 0.5),
+  },
+  {
+    title: "TTFT p99",
+    unit: "us",
+    better: "lower",
+    published: null,
+    because:
+      "the tail is queueing behind long prompts, so spreading load does more for it than hits",
+    cell: (_, run) => percentile(run, "ttftUs"),
+  },
+  {
+    title: "decode (ITL) p99",
+    unit: "us",
+    better: "lower",
+    published: null,
+    because: "chunks bound it; fewer computed prompt tokens mean fewer chunks",
+    cell: (_, run) => percentile(run, "itlUs"),
+  },
+  {
+    title: SLO_TITLE,
+    unit: "per-s",
+    better: "higher",
+    published: null,
+    because: "the rate that users can be given",
+    cell: (result) => plain(result.sustainedPerS, result.sustainedRequests),
+  },
+];
+
+export function ladderComparison(
+  ladder: Ladder,
+  title: string,
+  rows: readonly RowPlan[],
+): ResultComparison {
   const columns = ladder.rungs.map(({ rung, run }) => ({
     run: run?.name ?? null,
     title: rung.title,
     status: run === null ? ("next" as const) : ("measured" as const),
   }));
   return {
-    title: `One hour of real traffic, one lever at a time (${ladder.replicas} engines)`,
+    title: `${title} (${ladder.replicas} ${ladder.replicas === 1 ? "engine" : "engines"})`,
     columns,
-    rows: ROWS.map((plan) => toRow(plan, ladder)),
-    source: PUBLISHED_SOURCE,
+    rows: rows.map((plan) => toRow(plan, ladder)),
+    source: rows.some((plan) => plan.published !== null) ? PUBLISHED_SOURCE : "",
   };
 }
 
@@ -113,8 +165,8 @@ function describe(ratio: number): string {
   return `${size.toFixed(digits)}× ${ratio >= 1 ? "better" : "worse"}`;
 }
 
-function percentile(run: ResultRun, metric: string): Omit<Cell, "run"> {
-  const quantile = run.metrics[metric]?.quantiles.find(({ q }) => q === 0.99);
+function percentile(run: ResultRun, metric: string, wanted = 0.99): Omit<Cell, "run"> {
+  const quantile = run.metrics[metric]?.quantiles.find(({ q }) => q === wanted);
   if (quantile === undefined) return plain(null, 0);
   const { value, low, high, n, beyond } = quantile;
   return { value, low, high, n, grey: beyond < 10 };

@@ -14,19 +14,38 @@ import {
   toResultRun,
   type WorkRequest,
 } from "../load/index.ts";
+import type { RouterName } from "../policy/index.ts";
+
+export type Levers = Partial<Pick<EngineConfig, "scheduling" | "memory">> & {
+  readonly routing?: RouterName;
+};
 
 export interface Rung {
   readonly title: string;
-  /** Null for a lever that the twin does not have yet. */
-  readonly levers: Pick<EngineConfig, "scheduling" | "memory"> | null;
+  /** Null for a lever that the twin does not have yet: its column stays, marked "next". */
+  readonly levers: Levers | null;
 }
 
-export const RUNGS: readonly Rung[] = [
+/** From what an engine did by default to what today's do, each lever alone on top of the one before. */
+export const BATCHING_RUNGS: readonly Rung[] = [
   { title: "static + contiguous", levers: { scheduling: "static", memory: "contiguous" } },
   { title: "continuous", levers: { scheduling: "continuous", memory: "contiguous" } },
   { title: "+ paged", levers: { scheduling: "continuous", memory: "paged" } },
   { title: "+ chunked prefill", levers: { scheduling: "chunked", memory: "paged" } },
-  { title: "+ prefix cache", levers: null },
+];
+
+/** Only for a trace that tells which prompts begin alike. */
+export const PREFIX_RUNGS: readonly Rung[] = [
+  { title: "chunked + paged", levers: { scheduling: "chunked", memory: "paged" } },
+  { title: "+ prefix cache", levers: { scheduling: "chunked", memory: "prefix" } },
+  {
+    title: "+ least-load routing",
+    levers: { scheduling: "chunked", memory: "prefix", routing: "least-load" },
+  },
+  {
+    title: "+ prefix routing",
+    levers: { scheduling: "chunked", memory: "prefix", routing: "prefix" },
+  },
 ];
 
 /** MLPerf Inference's limits for a chat server (Llama-2-70B Server scenario): a stated SLO that nobody here chose. */
@@ -44,8 +63,8 @@ export interface LadderOptions {
   readonly requests: readonly WorkRequest[];
   readonly workload: string;
   readonly seed: number;
+  readonly rungs: readonly Rung[];
   readonly base?: EngineConfig;
-  readonly rungs?: readonly Rung[];
   /** Told before each piece of work; for a progress line. */
   readonly onStep?: (text: string, done: number, of: number) => void;
 }
@@ -69,7 +88,7 @@ export interface Ladder {
 
 export function runLadder(options: LadderOptions): Ladder {
   const base = options.base ?? { ...ENGINE_DEFAULTS, contextMax: contextFor(options.requests) };
-  const rungs = options.rungs ?? RUNGS;
+  const { rungs } = options;
   const measured = rungs.filter((rung) => rung.levers !== null);
   const of = measured.length * 3 + 1;
   let done = 0;
@@ -125,12 +144,14 @@ export function contextFor(requests: readonly WorkRequest[]): number {
 }
 
 function replayOptions(rung: Rung, options: LadderOptions, base: EngineConfig): ReplayOptions {
+  const { routing = "round-robin", ...engineLevers } = rung.levers ?? {};
   return {
     name: rung.title,
     requests: options.requests,
     workload: options.workload,
     arrivals: "replay of the trace's own times",
-    config: { ...base, ...rung.levers },
+    config: { ...base, ...engineLevers },
+    routing,
     seed: options.seed,
   };
 }
