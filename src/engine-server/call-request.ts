@@ -46,8 +46,11 @@ export interface CallRequest {
 
 const TOOL_CALLS_MAX = 128;
 
-/** @throws MANX_REQUEST_INVALID naming the field. */
-export function parseChatRequest(body: Fields): CallRequest {
+/**
+ * @param pieceTokens the piece of a prompt that the prefix cache names, if there is one.
+ * @throws MANX_REQUEST_INVALID naming the field.
+ */
+export function parseChatRequest(body: Fields, pieceTokens?: number): CallRequest {
   const script = optionalObject(body, "manx") ?? {};
   const toolCalls = [...scriptedCalls(script), ...forcedCalls(body, script)];
   refuseIf(optionalFlag(body, "logprobs"), "logprobs", "false", true);
@@ -57,21 +60,21 @@ export function parseChatRequest(body: Fields): CallRequest {
   const json = formattedJson(body);
   return {
     ...common,
-    prompt: digestOfMessages(body),
+    prompt: digestOfMessages(body, new PromptDigest(pieceTokens)),
     maxTokens: optionalCount(body, "max_completion_tokens", 1) ?? maxTokens,
     toolCalls,
     json: isScripted ? undefined : json,
   };
 }
 
-/** @throws MANX_REQUEST_INVALID naming the field. */
-export function parseCompletionRequest(body: Fields): CallRequest {
+/** As `parseChatRequest`. @throws MANX_REQUEST_INVALID naming the field. */
+export function parseCompletionRequest(body: Fields, pieceTokens?: number): CallRequest {
   const script = optionalObject(body, "manx") ?? {};
   refuseIf(optionalFlag(body, "echo"), "echo", "false", true);
   refuseIf((body.logprobs ?? undefined) !== undefined, "logprobs", "nothing", body.logprobs);
   return {
     ...commonOf(body, script),
-    prompt: digestOfPrompt(body.prompt),
+    prompt: digestOfPrompt(body.prompt, new PromptDigest(pieceTokens)),
     maxTokens: optionalCount(body, "max_tokens", 1),
     toolCalls: [],
     json: undefined,
@@ -95,12 +98,11 @@ function commonOf(body: Fields, script: Fields): Common {
   };
 }
 
-function digestOfMessages(body: Fields): PromptDigest {
+function digestOfMessages(body: Fields, digest: PromptDigest): PromptDigest {
   const messages = optionalList(body, "messages");
   if (messages === undefined || messages.length === 0) {
     throw invalid("messages", "a list of at least one message", messages);
   }
-  const digest = new PromptDigest();
   for (const [i, value] of messages.entries()) {
     const where = `messages[${i}]`;
     const message = asObject(value, where);
@@ -139,8 +141,7 @@ function addToolCalls(digest: PromptDigest, calls: readonly unknown[], where: st
   }
 }
 
-function digestOfPrompt(prompt: unknown): PromptDigest {
-  const digest = new PromptDigest();
+function digestOfPrompt(prompt: unknown, digest: PromptDigest): PromptDigest {
   if (typeof prompt === "string") return digest.add(prompt);
   const expected = "one text or one list of token ids";
   if (!Array.isArray(prompt) || prompt.length === 0) throw invalid("prompt", expected, prompt);

@@ -15,8 +15,8 @@ export interface Delivery {
   accepted(): void;
   /** Token `index`, from 0, exists. */
   token(index: number): void;
-  /** The engine is done with the request. */
-  end(): void;
+  /** The engine is done with the request; it had found `cachedTokens` of the prompt in its prefix cache. */
+  end(cachedTokens: number): void;
   fail(error: ManxError): void;
 }
 
@@ -24,7 +24,16 @@ export interface DeliveryParts {
   readonly response: ServerResponse;
   readonly form: ResponseForm;
   readonly answer: Answer;
-  readonly usage: Usage;
+  readonly promptTokens: number;
+}
+
+function usageOf({ promptTokens, answer }: DeliveryParts, cachedTokens: number): Usage {
+  return {
+    prompt_tokens: promptTokens,
+    completion_tokens: answer.tokens,
+    total_tokens: promptTokens + answer.tokens,
+    prompt_tokens_details: { cached_tokens: cachedTokens },
+  };
 }
 
 /** A reader that is this far behind has stopped reading; its response is cut, since what it misses can only grow. */
@@ -62,10 +71,10 @@ export class StreamDelivery implements Delivery {
     response.write(index === 0 ? form.open() + chunk : chunk);
   }
 
-  end(): void {
-    const { response, form, answer, usage } = this.#parts;
+  end(cachedTokens: number): void {
+    const { response, form, answer } = this.#parts;
     if (response.destroyed) return;
-    const usageChunk = this.#includeUsage ? form.usage(usage) : "";
+    const usageChunk = this.#includeUsage ? form.usage(usageOf(this.#parts, cachedTokens)) : "";
     response.end(`${form.finish(answer.finish)}${usageChunk}data: [DONE]\n\n`);
   }
 
@@ -92,9 +101,9 @@ export class WholeDelivery implements Delivery {
     // Kept back until the end.
   }
 
-  end(): void {
-    const { response, form, answer, usage } = this.#parts;
-    sendJson(response, 200, form.whole(answer, usage));
+  end(cachedTokens: number): void {
+    const { response, form, answer } = this.#parts;
+    sendJson(response, 200, form.whole(answer, usageOf(this.#parts, cachedTokens)));
   }
 
   fail(error: ManxError): void {

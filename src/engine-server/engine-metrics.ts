@@ -117,6 +117,7 @@ export class EngineMetrics {
     );
     for (const finished_reason of END_REASONS) this.#success.inc({ finished_reason }, 0);
     this.#addState();
+    if (config.memory === "prefix") this.#addPrefixCounters();
     this.#addConfig(config);
   }
 
@@ -204,6 +205,33 @@ export class EngineMetrics {
     }
   }
 
+  #addPrefixCounters(): void {
+    const { scheduler } = this.#engine;
+    const counters: readonly [string, string, () => number][] = [
+      [
+        "vllm:prefix_cache_queries_total",
+        "Prompt tokens that the prefix cache was asked for",
+        () => scheduler.prefix.queriedTokens,
+      ],
+      [
+        "vllm:prefix_cache_hits_total",
+        "Prompt tokens that the prefix cache had",
+        () => scheduler.prefix.hitTokens,
+      ],
+    ];
+    for (const [name, help, read] of counters) {
+      new Counter({
+        name,
+        help,
+        registers: [this.#registry],
+        collect() {
+          this.reset();
+          this.inc(read());
+        },
+      });
+    }
+  }
+
   #addConfig(config: EngineConfig): void {
     const { kv } = this.#engine.scheduler;
     const labels = {
@@ -211,6 +239,7 @@ export class EngineMetrics {
       num_gpu_blocks: String(Math.floor(kv.totalTokens / config.blockTokens)),
       gpu_memory_utilization: String(config.memoryShare),
       cache_dtype: "auto",
+      enable_prefix_caching: config.memory === "prefix" ? "True" : "False",
     };
     const info = new Gauge({
       name: "vllm:cache_config_info",

@@ -19,13 +19,7 @@ import { type Delivery, StreamDelivery, WholeDelivery } from "./delivery.ts";
 import type { Fields } from "./fields.ts";
 import { LiveCall } from "./live-call.ts";
 import { LiveEngine } from "./live-engine.ts";
-import {
-  ChatForm,
-  CompletionForm,
-  type ResponseForm,
-  type ResponseHead,
-  usageOf,
-} from "./response-form.ts";
+import { ChatForm, CompletionForm, type ResponseForm, type ResponseHead } from "./response-form.ts";
 import { mix } from "./token-text.ts";
 
 export interface EngineServerOptions {
@@ -89,7 +83,7 @@ export async function startEngineServer(options: EngineServerOptions): Promise<E
 /** One of the two endpoints that generate. */
 interface Endpoint {
   readonly idPrefix: string;
-  readonly parse: (body: Fields) => CallRequest;
+  readonly parse: (body: Fields, pieceTokens?: number) => CallRequest;
   readonly form: (head: ResponseHead) => ResponseForm;
 }
 
@@ -220,7 +214,7 @@ class EngineHost {
     this.#assertOpen();
     const body = parseJsonObject(await readBody(request, this.#bodyBytesMax));
     const arrivedUs = this.#clock.nowUs();
-    const asked = endpoint.parse(body);
+    const asked = endpoint.parse(body, this.live.pieceTokens);
     this.#assertServed(asked.model);
     // Others may have come in while the body did, and this client may have gone.
     this.#assertOpen();
@@ -247,7 +241,7 @@ class EngineHost {
       model: this.#servedModel,
       createdS: Math.floor(this.#clock.wallMs() / 1_000),
     });
-    const parts = { response, form, answer, usage: usageOf(promptTokens, answer.tokens) };
+    const parts = { response, form, answer, promptTokens };
     const delivery: Delivery = asked.stream
       ? new StreamDelivery(parts, asked.includeUsage)
       : new WholeDelivery(parts);

@@ -37,6 +37,8 @@ export interface LiveEngineOptions {
 export class LiveEngine {
   readonly engine: Engine;
   readonly metrics: EngineMetrics;
+  /** What the prefix cache names; undefined without one. */
+  readonly pieceTokens: number | undefined;
   readonly #clock: Clock;
   readonly #contextMax: number;
   readonly #waitingMax: number;
@@ -45,7 +47,10 @@ export class LiveEngine {
 
   /** @throws MANX_CONFIG_IMPOSSIBLE, MANX_NAME_UNKNOWN */
   constructor(options: LiveEngineOptions) {
-    const { config, clock } = options;
+    const { clock } = options;
+    // Traces name prompts in coarse pieces; live text can be told apart block by block, as vLLM does.
+    const config = { ...options.config, pieceTokens: options.config.blockTokens };
+    if (config.memory === "prefix") this.pieceTokens = config.pieceTokens;
     this.#clock = clock;
     this.#contextMax = config.contextMax;
     this.#waitingMax = options.waitingMax;
@@ -95,10 +100,9 @@ export class LiveEngine {
 
   /** @throws MANX_REQUEST_NEVER_FITS */
   submit(call: LiveCall): EngineRequest<LiveCall> {
-    const shape = {
-      promptTokens: call.request.prompt.tokens,
-      outputTokens: call.answer.tokens,
-    };
+    const { tokens: promptTokens, pieceNames } = call.request.prompt;
+    const outputTokens = call.answer.tokens;
+    const shape = { promptTokens, outputTokens, prefixIds: pieceNames };
     this.engine.assertFits(shape);
     try {
       const request = this.engine.submit(shape, call);
@@ -145,7 +149,7 @@ export class LiveEngine {
 
   #finish(request: EngineRequest<LiveCall>): void {
     if (!this.#open.delete(request)) return;
-    request.tag.delivery.end();
+    request.tag.delivery.end(request.cachedTokens);
     this.metrics.finished(request.tag, request as EngineRequest, this.#clock.nowUs());
   }
 }

@@ -16,6 +16,7 @@ export interface Usage {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
   readonly total_tokens: number;
+  readonly prompt_tokens_details: { readonly cached_tokens: number };
 }
 
 export interface ResponseForm {
@@ -25,14 +26,6 @@ export interface ResponseForm {
   finish(reason: FinishReason): string;
   usage(usage: Usage): string;
   whole(answer: Answer, usage: Usage): Record<string, unknown>;
-}
-
-export function usageOf(promptTokens: number, completionTokens: number): Usage {
-  return {
-    prompt_tokens: promptTokens,
-    completion_tokens: completionTokens,
-    total_tokens: promptTokens + completionTokens,
-  };
 }
 
 function frame(json: string): string {
