@@ -19,6 +19,8 @@ export interface ModuleImport {
   readonly names: readonly string[];
   /** Erased before it runs. */
   readonly typeOnly: boolean;
+  /** `import()`: loaded when that line runs, not with the file. */
+  readonly isDynamic: boolean;
 }
 
 /** Each `import`, `export … from`, `import()` and `import("…").Type` of a file. */
@@ -27,7 +29,8 @@ export function importsOf(tree: SourceFile): ModuleImport[] {
   const add = (at: Node, from: Node | undefined, names: string[], typeOnly: boolean): void => {
     if (from === undefined || !is.isStringLiteral(from)) return;
     const line = lineAt(tree.text, at.getStart(tree));
-    found.push({ specifier: from.text, line, names, typeOnly });
+    const isDynamic = is.isCallExpression(at);
+    found.push({ specifier: from.text, line, names, typeOnly, isDynamic });
   };
   walk(tree, (node) => {
     if (is.isImportDeclaration(node)) {
