@@ -233,6 +233,18 @@ describe("Markdown", () => {
     expect(problems).toEqual([]);
   });
 
+  it("in docs/decisions is dated and listed in the README there", () => {
+    const listed = new Set(
+      readMarkdown(readText("docs/decisions/README.md")).links.map((one) => one.target),
+    );
+    const records = projectFiles("docs/decisions").map((path) => posix.basename(path));
+    expect(records.length).toBeGreaterThan(1);
+    for (const record of records.filter((name) => name !== "README.md")) {
+      expect(record).toMatch(/^\d{4}-\d{2}-\d{2}-[a-z0-9-]+\.md$/);
+      expect(listed).toContain(record);
+    }
+  });
+
   it("with a broken link or anchor is found", () => {
     const text =
       "# A b, c!\n## 中文 标题\n## `X_Y` z\n[ok](#a-b-c) [ok](#中文-标题) [ok](#x_y-z) [ok](b.md#q)\n" +
