@@ -33,11 +33,13 @@ export interface Fault {
   readonly isReuseRace: boolean;
 }
 
+/** What came in one read of the socket is handed on in one turn, so that the client gets it in one write. */
 export interface AttemptSink {
   /** The final head; 1xx are swallowed. @param rawHeaders names and values in turn. */
   onHead(status: number, rawHeaders: string[], nowUs: number): void;
-  onData(chunk: Buffer, nowUs: number): void;
-  onEnd(nowUs: number): void;
+  onData(bytes: Buffer, nowUs: number): void;
+  /** @param last what came in the same read as the end. */
+  onEnd(last: Buffer | undefined, nowUs: number): void;
   onFault(fault: Fault): void;
 }
 
@@ -51,6 +53,10 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #connection: Connection | undefined;
   #hasHead = false;
   #done = false;
+  /** Of the read that undici is working on. */
+  #newHead: { status: number; rawHeaders: string[] } | undefined;
+  #newBytes: Buffer[] = [];
+  #readUs = 0;
   /** Whether the connection was open before the request came. */
   isWarm = false;
   dispatchedUs = 0;
@@ -127,29 +133,64 @@ export class Attempt implements Dispatcher.DispatchHandler {
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
     if (this.#done || status < 200) return;
-    const nowUs = this.#clock.nowUs();
+    this.#reads();
     this.#hasHead = true;
-    this.#watch.enter("gap", this.#limits.gapUs, nowUs);
-    this.#sink.onHead(status, decodeHeaders(controller.rawHeaders as Buffer[]), nowUs);
+    this.#newHead = { status, rawHeaders: decodeHeaders(controller.rawHeaders as Buffer[]) };
+    this.#watch.enter("gap", this.#limits.gapUs, this.#readUs);
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#done || chunk.length === 0) return;
-    const nowUs = this.#clock.nowUs();
-    this.#watch.touch(nowUs);
-    this.#sink.onData(chunk, nowUs);
+    this.#reads();
+    this.#newBytes.push(chunk);
   }
 
   onResponseEnd(): void {
+    if (this.#done) return;
+    this.#reads();
+    this.#handHead();
+    const last = this.#takeBytes();
+    // The head may have made the client leave.
     if (this.#done) return;
     this.#finish();
     const connection = this.#connection!;
     connection.openValve();
     this.#pool.giveBack(connection);
-    this.#sink.onEnd(this.#clock.nowUs());
+    this.#sink.onEnd(last, this.#readUs);
+  }
+
+  /** undici calls once per chunk of the body, within one turn for all that one read brought. */
+  #reads(): void {
+    if (this.#newHead !== undefined || this.#newBytes.length > 0) return;
+    this.#readUs = this.#clock.nowUs();
+    this.#watch.touch(this.#readUs);
+    queueMicrotask(this.#handOn);
+  }
+
+  readonly #handOn = (): void => {
+    if (this.#done) return;
+    this.#handHead();
+    const bytes = this.#takeBytes();
+    if (bytes !== undefined && !this.#done) this.#sink.onData(bytes, this.#readUs);
+  };
+
+  #handHead(): void {
+    const head = this.#newHead;
+    if (head === undefined) return;
+    this.#newHead = undefined;
+    this.#sink.onHead(head.status, head.rawHeaders, this.#readUs);
+  }
+
+  #takeBytes(): Buffer | undefined {
+    const parts = this.#newBytes;
+    if (parts.length === 0) return undefined;
+    this.#newBytes = [];
+    return parts.length === 1 ? parts[0] : Buffer.concat(parts);
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, cause: Error): void {
+    // What came before the error came well.
+    this.#handOn();
     if (this.#done) return;
     if (this.#hasHead) {
       this.#fail({

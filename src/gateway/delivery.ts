@@ -92,9 +92,16 @@ export class Delivery {
     else this.#gate.push(chunk, this.#write);
   }
 
-  end(): void {
+  /** @param last bytes that have come with the end: sent with it in one write. */
+  end(last?: Buffer): void {
     if (this.#closed) return;
-    this.#gate?.flush(this.#write);
+    if (this.#gate === undefined) {
+      this.bytes += last?.length ?? 0;
+      this.#finish(last);
+      return;
+    }
+    if (last !== undefined) this.#gate.push(last, this.#write);
+    this.#gate.flush(this.#write);
     this.#finish();
   }
 
@@ -110,8 +117,9 @@ export class Delivery {
       return;
     }
     this.#gate.drop();
-    this.#write(errorEvent(error, this.#dialect));
-    this.#finish();
+    const event = errorEvent(error, this.#dialect);
+    this.bytes += event.length;
+    this.#finish(event);
   }
 
   /** Breaks the connection. */
@@ -123,8 +131,8 @@ export class Delivery {
   }
 
   /** The watch goes on: a client that never reads must not hold what is queued for ever. */
-  #finish(): void {
-    this.#response.end();
+  #finish(last?: Buffer): void {
+    this.#response.end(last);
     if (this.#response.writableLength > 0 && !this.#blocked) {
       this.#watch.enter("write", this.#writeLimitUs, this.#clock.nowUs());
     }

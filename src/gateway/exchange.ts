@@ -97,9 +97,7 @@ export class Exchange implements AttemptSink {
     this.#attempts += 1;
     this.#attempt = new Attempt({ pool, limits, clock }, this.#request!, this);
     this.#attempt.start({ fresh: this.#attempts > 1 });
-    if (this.#attempt.isWarm) {
-      metrics.requestDispatched(clock.nowUs() - this.#readyUs, this.#attempts > 1);
-    }
+    if (this.#attempt.isWarm) metrics.requestDispatched(clock.nowUs() - this.#readyUs);
   }
 
   onHead(status: number, rawHeaders: string[], nowUs: number): void {
@@ -117,9 +115,11 @@ export class Exchange implements AttemptSink {
     this.#observer?.push(chunk, nowUs);
   }
 
-  onEnd(nowUs: number): void {
+  onEnd(last: Buffer | undefined, nowUs: number): void {
+    if (last !== undefined) this.#observer?.push(last, nowUs);
     const ending = this.#observer?.end(nowUs) ?? "unknown";
     if (ending === "incomplete") {
+      if (last !== undefined) this.#delivery.data(last);
       this.cut(incompleteError("a clean end without its terminal frame"), "stream_incomplete");
       return;
     }
@@ -128,11 +128,12 @@ export class Exchange implements AttemptSink {
     }
     if (ending === "error") this.#settle("stream_error");
     else this.#settle(this.#status < 400 ? "ok" : "upstream_status");
-    this.#delivery.end();
+    this.#delivery.end(last);
   }
 
   onFault(fault: Fault): void {
     if (fault.isReuseRace && this.#attempts <= REUSE_RETRIES_MAX && !this.#delivery.isClosed) {
+      this.#context.metrics.retryBegins("reuse_race");
       this.#try();
       return;
     }

@@ -136,9 +136,12 @@ export class GatewayMetrics {
     this.#inFlightNow += 1;
   }
 
-  requestDispatched(overheadUs: number, isRetry: boolean): void {
-    if (isRetry) this.#retries.inc({ reason: "reuse_race" });
-    else this.#overhead.observe(overheadUs / US_PER_S);
+  requestDispatched(overheadUs: number): void {
+    this.#overhead.observe(overheadUs / US_PER_S);
+  }
+
+  retryBegins(reason: "reuse_race"): void {
+    this.#retries.inc({ reason });
   }
 
   responseBegins(route: string, ttfbUs: number): void {

@@ -11,7 +11,7 @@ export interface Step {
   /** One `write` per byte, each in a turn of its own. */
   readonly byteByByte?: boolean;
   /** How the connection ends; without it, it stays open for the next request. */
-  readonly then?: "fin" | "rst";
+  readonly end?: "fin" | "rst";
 }
 
 export interface Hit {
@@ -105,7 +105,7 @@ async function play(socket: Socket, steps: readonly Step[]): Promise<void> {
     if (step.afterMs !== undefined) await sleep(step.afterMs);
     if (socket.destroyed) return;
     if (step.bytes !== undefined) await write(socket, step.bytes, step.byteByByte === true);
-    if (step.then !== undefined) end(socket, step.then);
+    if (step.end !== undefined) end(socket, step.end);
   }
 }
 
@@ -120,8 +120,13 @@ async function write(socket: Socket, bytes: string | Uint8Array, split: boolean)
     if (socket.write(whole)) return;
     // An upstream that writes as fast as it is read, and no faster.
     await new Promise<void>((resolve) => {
-      socket.once("drain", resolve);
-      socket.once("close", resolve);
+      const go = (): void => {
+        socket.off("drain", go);
+        socket.off("close", go);
+        resolve();
+      };
+      socket.once("drain", go);
+      socket.once("close", go);
     });
     return;
   }
