@@ -108,16 +108,21 @@ describe("dead code", () => {
     const planted = parse(
       new Map([
         ["src/index.ts", 'export { a } from "./x/index.ts";'],
-        ["src/x/index.ts", 'export { a, b, c } from "./y.ts"; export * from "./z.ts";'],
+        [
+          "src/x/index.ts",
+          'export { a, b, c } from "./y.ts"; export * from "./z.ts"; export * from "./deep/index.ts";',
+        ],
         [
           "src/x/y.ts",
           "export const a = 1, d = 2; export function b() {} export class c {} export type E = F; " +
             "export interface F {}",
         ],
         ["src/x/z.ts", "const q = 1; export { q }; export default q;"],
+        ["src/x/deep/index.ts", 'export { deep, deeper } from "./d.ts";'],
+        ["src/x/deep/d.ts", "export const deep = 1, deeper = 2;"],
         [
           "src/w/w.ts",
-          'import type { b } from "../x/index.ts"; import { q } from "../x/index.ts";',
+          'import type { b } from "../x/index.ts"; import { deep, q } from "../x/index.ts";',
         ],
         ["src/w/w.test.ts", 'import * as all from "./lost.ts";'],
         ["src/w/lost.ts", "export const found = 1;"],
@@ -128,6 +133,7 @@ describe("dead code", () => {
       "src/x/y.ts exports c",
       "src/x/y.ts exports E",
       "src/x/z.ts exports default",
+      "src/x/deep/d.ts exports deeper",
     ]);
     expect(deadFiles(planted, ["src/index.ts"]).map((one) => one.split(" is ")[0])).toEqual([
       "src/w/w.ts",

@@ -49,30 +49,7 @@ export function deadExports(
   trees: ReadonlyMap<string, SourceFile>,
   entries: readonly string[],
 ): string[] {
-  /** `path name` → taken by another file; filled from the importers inwards. */
-  const taken = new Set<string>();
-  const links = [...trees].flatMap(([path, tree]) =>
-    importsOf(tree).map((one) => ({
-      path,
-      names: one.names,
-      target: resolveRelative(path, one.specifier),
-    })),
-  );
-  const passesOn = (path: string): boolean => posix.basename(path) === "index.ts";
-  for (const { path, names, target } of links) {
-    if (passesOn(path) && !entries.includes(path)) continue;
-    for (const name of names) taken.add(`${target} ${name}`);
-  }
-  for (const { path, names, target } of links) {
-    if (!passesOn(path) || entries.includes(path)) continue;
-    for (const name of names) {
-      if (taken.has(`${path} ${name}`) || taken.has(`${path} *`)) taken.add(`${target} ${name}`);
-    }
-    if (!names.includes("*")) continue;
-    for (const one of [...taken]) {
-      if (one.startsWith(`${path} `)) taken.add(`${target} ${one.slice(path.length + 1)}`);
-    }
-  }
+  const taken = takenNames(trees, entries);
   const problems: string[] = [];
   for (const [path, tree] of trees) {
     if (!path.startsWith("src/") || isTest(path) || entries.includes(path)) continue;
@@ -84,6 +61,39 @@ export function deadExports(
     }
   }
   return problems;
+}
+
+/** `path name` of all that another file takes, followed through each index.ts to where it is declared. */
+function takenNames(
+  trees: ReadonlyMap<string, SourceFile>,
+  entries: readonly string[],
+): ReadonlySet<string> {
+  const links = [...trees].flatMap(([path, tree]) =>
+    importsOf(tree).map(({ names, specifier }) => ({
+      path,
+      names,
+      target: resolveRelative(path, specifier),
+    })),
+  );
+  const passesOn = ({ path }: { path: string }): boolean =>
+    posix.basename(path) === "index.ts" && !entries.includes(path);
+  const taken = new Set<string>();
+  for (const { names, target } of links.filter((link) => !passesOn(link))) {
+    for (const name of names) taken.add(`${target} ${name}`);
+  }
+  // An index may pass on what another one passes on: repeat until nothing new is taken.
+  for (let before = -1; before !== taken.size; ) {
+    before = taken.size;
+    for (const { path, names, target } of links.filter(passesOn)) {
+      const isWhole = names.includes("*");
+      for (const one of [...taken].filter((key) => key.startsWith(`${path} `))) {
+        const name = one.slice(path.length + 1);
+        if (name === "*") for (const each of names) taken.add(`${target} ${each}`);
+        else if (isWhole || names.includes(name)) taken.add(`${target} ${name}`);
+      }
+    }
+  }
+  return taken;
 }
 
 /** Files of src that no entry reaches, tests aside: code that only a test runs is dead. */

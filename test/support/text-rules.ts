@@ -6,7 +6,8 @@ const LEFTOVER = new RegExp(`\\b(${["TO" + "DO", "FIX" + "ME", "XX" + "X"].join(
 const MACHINE_FOLDERS = ["work", "tmp", "home", "root", "Users", "mnt"].join("|");
 const MACHINE_PATH = new RegExp(`(?<![\\w.:/~*>-])/(${MACHINE_FOLDERS})/\\w`);
 const NAMELESS = /^(utils?|types|helpers?|misc|common)\./;
-const KEBAB_CASE = /^[a-z0-9]+(-[a-z0-9]+)*(\.(test|fuzz|bench|config))?\.m?ts$/;
+/** A dot may also part a suffix (`x.test.ts`) or a version (`vllm-0.19.ts`). */
+const KEBAB_CASE = /^[a-z0-9]+([-.][a-z0-9]+)*\.m?ts$/;
 
 export function textProblems(path: string, text: string): string[] {
   const problems: string[] = [];
