@@ -27,6 +27,11 @@ export interface Clock {
   deadline(atUs: number): { readonly signal: AbortSignal; readonly cancel: Cancel };
 }
 
+/** A wall time as the labels of documents have it: ISO 8601 in UTC, to the millisecond. */
+export function isoTime(wallMs: number): string {
+  return new Date(wallMs).toISOString();
+}
+
 /** `sleepUntil` and `deadline` for a clock that can `at`. */
 export abstract class TimerClock implements Clock {
   abstract nowUs(): number;

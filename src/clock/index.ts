@@ -1,5 +1,5 @@
 /** The one door to time and chance: a real and a simulated clock, and seeded randomness per purpose. */
-export { type Cancel, type Clock, type ScheduleOptions, TimerClock } from "./clock.ts";
+export { type Cancel, type Clock, isoTime, type ScheduleOptions, TimerClock } from "./clock.ts";
 export { Random } from "./random.ts";
 export { RealClock, realClock, type TimerLag } from "./real-clock.ts";
 export { SimClock } from "./sim-clock.ts";

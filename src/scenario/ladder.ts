@@ -63,6 +63,8 @@ export interface LadderOptions {
   readonly requests: readonly WorkRequest[];
   readonly workload: string;
   readonly seed: number;
+  /** Put before the runs' names, which are keys in a document of several ladders. */
+  readonly prefix?: string;
   readonly rungs: readonly Rung[];
   readonly base?: EngineConfig;
   /** Told before each piece of work; for a progress line. */
@@ -146,7 +148,7 @@ export function contextFor(requests: readonly WorkRequest[]): number {
 function replayOptions(rung: Rung, options: LadderOptions, base: EngineConfig): ReplayOptions {
   const { routing = "round-robin", ...engineLevers } = rung.levers ?? {};
   return {
-    name: rung.title,
+    name: `${options.prefix ?? ""}${rung.title}`,
     requests: options.requests,
     workload: options.workload,
     arrivals: "replay of the trace's own times",

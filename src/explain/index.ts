@@ -1,0 +1,10 @@
+/** Advice from replay: what to change, and what it would do. */
+export {
+  describePlan,
+  type EnginePlan,
+  type PlanCandidate,
+  type PlanLimits,
+  type PlanOptions,
+  planEngine,
+  vllmFlags,
+} from "./engine-plan.ts";

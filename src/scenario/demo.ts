@@ -1,0 +1,160 @@
+/**
+ * The demo as one result document: a ladder on an hour of real traffic, a second one on a trace with shared prefixes,
+ * and real HTTP traffic through a real gateway to a live engine. Everything virtual repeats to the last digit for a seed.
+ */
+import { type Clock, isoTime } from "../clock/index.ts";
+import { US_PER_S } from "../core/index.ts";
+import {
+  type ResultComparison,
+  type ResultDocument,
+  type ResultRun,
+  SCHEMA_VERSION,
+  type Trace,
+} from "../load/index.ts";
+import { VERSION } from "../version.ts";
+import { BATCHING_RUNGS, type LadderOptions, PREFIX_RUNGS, runLadder } from "./ladder.ts";
+import { BATCHING_ROWS, ladderComparison, PREFIX_ROWS } from "./ladder-table.ts";
+import { liveComparison, runLivePath } from "./live-path.ts";
+
+export interface DemoOptions {
+  readonly clock: Clock;
+  readonly seed: number;
+  /** An hour of requests with times and lengths. */
+  readonly hour: Trace;
+  /** Requests that name their prompts' pieces. */
+  readonly shared: Trace;
+  /** Seconds of real traffic; 0 leaves the live part out. */
+  readonly liveS: number;
+  readonly command: string;
+  readonly host: ResultDocument["host"];
+  readonly nodeVersion: string;
+  readonly interrupt?: AbortSignal;
+  readonly onProgress?: (text: string, share: number) => void;
+}
+
+/** Shares of the whole that the parts take on a small machine; only a progress line needs them. */
+const PARTS = { hour: 0.4, shared: 0.15, live: 0.45 } as const;
+
+export async function runDemo(options: DemoOptions): Promise<ResultDocument> {
+  const startedMs = options.clock.wallMs();
+  const comparisons: ResultComparison[] = [];
+  const runs: ResultRun[] = [];
+  const isStopped = (): boolean => options.interrupt?.aborted === true;
+
+  const parts: (() => Promise<void> | void)[] = [
+    () => addHour(options, runs, comparisons),
+    () => addShared(options, runs, comparisons),
+    () => addLive(options, runs, comparisons),
+  ];
+  for (const part of parts) {
+    if (isStopped()) break;
+    await part();
+    // Lets an interrupt in: the virtual parts hold the event loop.
+    await options.clock.sleepUntil(options.clock.nowUs());
+  }
+  return {
+    schemaVersion: SCHEMA_VERSION,
+    kind: "demo",
+    id: `demo-${startedMs}`,
+    startedAt: isoTime(startedMs),
+    command: options.command,
+    status: isStopped() ? "partial" : "complete",
+    versions: { manx: VERSION, node: options.nodeVersion },
+    host: options.host,
+    runs,
+    comparisons,
+    notes: notes(options),
+    next: "npx manx engine & npx manx gateway --upstream http://127.0.0.1:8000",
+  };
+}
+
+function addHour(options: DemoOptions, runs: ResultRun[], comparisons: ResultComparison[]): void {
+  const ladder = runLadder({
+    ...ladderOptions(options, options.hour, 0, PARTS.hour),
+    workload: `Azure LLM 2023 conversation, ${describe(options.hour)}`,
+    rungs: BATCHING_RUNGS,
+  });
+  comparisons.push(
+    ladderComparison(ladder, "One hour of real traffic, one lever at a time", BATCHING_ROWS),
+  );
+  for (const { run } of ladder.rungs) if (run !== null) runs.push(run);
+}
+
+function addShared(options: DemoOptions, runs: ResultRun[], comparisons: ResultComparison[]): void {
+  const ladder = runLadder({
+    ...ladderOptions(options, options.shared, PARTS.hour, PARTS.shared),
+    workload: `Mooncake conversation, ${describe(options.shared)}`,
+    prefix: "shared prefixes: ",
+    rungs: PREFIX_RUNGS,
+  });
+  comparisons.push(
+    ladderComparison(ladder, "Prompts that begin alike: prefix cache and routing", PREFIX_ROWS),
+  );
+  for (const { run } of ladder.rungs) if (run !== null) runs.push(run);
+}
+
+async function addLive(
+  options: DemoOptions,
+  runs: ResultRun[],
+  comparisons: ResultComparison[],
+): Promise<void> {
+  if (options.liveS === 0) return;
+  const { clock, seed, onProgress, interrupt } = options;
+  const live = await runLivePath({
+    clock,
+    seed,
+    requests: options.hour.requests,
+    durationUs: options.liveS * US_PER_S,
+    ...(interrupt !== undefined && { interrupt }),
+    onProgress: (share, text) =>
+      onProgress?.(`live: ${text}`, PARTS.hour + PARTS.shared + share * PARTS.live),
+  });
+  runs.push(...live);
+  comparisons.push(liveComparison(live));
+}
+
+function ladderOptions(
+  options: DemoOptions,
+  trace: Trace,
+  from: number,
+  share: number,
+): Pick<LadderOptions, "requests" | "seed" | "onStep"> {
+  return {
+    requests: trace.requests,
+    seed: options.seed,
+    onStep: (text, done, of) =>
+      options.onProgress?.(`virtual: ${text}`, from + (done / of) * share),
+  };
+}
+
+function describe(trace: Trace): string {
+  const { requests } = trace;
+  const n = requests.length;
+  const mean = (of: (request: (typeof requests)[number]) => number): number =>
+    Math.round(requests.reduce((sum, request) => sum + of(request), 0) / Math.max(1, n));
+  const minutes = Math.round((requests.at(-1)?.atUs ?? 0) / (60 * US_PER_S));
+  const tokens = `mean ${mean((r) => r.promptTokens)} tokens in, ${mean((r) => r.outputTokens)} out`;
+  return `${n} requests in ${minutes} min, ${tokens}`;
+}
+
+function notes(options: DemoOptions): ResultDocument["notes"] {
+  const all: ResultDocument["notes"] = [
+    {
+      level: "info",
+      text: "virtual runs replay the traces' own times and lengths: they do not depend on the seed and repeat to the last digit",
+    },
+    {
+      level: "info",
+      text: "the twin prices steps from data sheets: read ratios, not absolute times; bench/engine.ts and the parity tests say how far it is from measured engines",
+    },
+    {
+      level: "info",
+      text: "engines are counted by rule: the fewest with which the first rung carries the trace at all",
+    },
+  ];
+  for (const trace of [options.hour, options.shared]) {
+    if (trace.setAside === 0) continue;
+    all.push({ level: "warn", text: `${trace.path}: ${trace.setAside} malformed rows set aside` });
+  }
+  return all;
+}
