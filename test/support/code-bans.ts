@@ -23,6 +23,7 @@ const RANDOM_SOURCES: readonly string[] = [
   "getRandomValues",
 ];
 const TIME_MODULES = /^(node:)?timers(\/promises)?$|^(node:)?perf_hooks$/;
+const PROCESS_MODULE = /^(node:)?process$/;
 const PURE_DATE_MEMBERS: readonly string[] = ["UTC", "parse"];
 
 const BANS: readonly Ban[] = [
@@ -49,10 +50,7 @@ const BANS: readonly Ban[] = [
   {
     instead: "clock.at() or clock.sleepUntil()",
     except: ["clock"],
-    find: (node) =>
-      is.isStringLiteral(node) && TIME_MODULES.test(node.text) && isModuleName(node)
-        ? node.text
-        : undefined,
+    find: (node) => moduleName(node, TIME_MODULES),
   },
   {
     instead: "clock.deadline(), which also fires in virtual time",
@@ -62,12 +60,12 @@ const BANS: readonly Ban[] = [
   {
     instead: "a Random with a purpose of its own",
     except: ["clock"],
-    find: (node) =>
-      isGlobal(node, "Math") && memberOf(node)?.name !== undefined
-        ? member(node.parent, "Math", ["random"])
-        : isGlobal(node, "Math")
-          ? "Math passed on, which hides Math.random"
-          : undefined,
+    find: (node) => {
+      if (!isGlobal(node, "Math")) return undefined;
+      const name = memberOf(node);
+      if (name === undefined) return "Math as a value, which hides Math.random";
+      return name === "random" ? "Math.random" : undefined;
+    },
   },
   {
     instead: "a Random with a purpose of its own, which can make ids too",
@@ -90,6 +88,10 @@ const BANS: readonly Ban[] = [
     except: ["cli"],
     find: (node) =>
       isGlobal(node, "console") ? "console" : member(node, "process", ["stdout", "stderr"]),
+  },
+  {
+    instead: "the Io that a command is given",
+    find: (node) => moduleName(node, PROCESS_MODULE),
   },
   {
     instead: "a union of string literals, or a const object",
@@ -134,11 +136,11 @@ function isGlobal(node: Node, name: string): boolean {
   return named.name !== node;
 }
 
-function memberOf(node: Node): { name: string } | undefined {
+/** `name` if `node` stands before `.name`. */
+function memberOf(node: Node): string | undefined {
   const { parent } = node;
-  return is.isPropertyAccessExpression(parent) && parent.expression === node
-    ? { name: parent.name.text }
-    : undefined;
+  const isObject = is.isPropertyAccessExpression(parent) && parent.expression === node;
+  return isObject ? parent.name.text : undefined;
 }
 
 /** `object.name` for one of `names`, also by destructuring or in brackets. */
@@ -174,12 +176,16 @@ function isPureDate(node: Node): boolean {
   if (is.isBinaryExpression(parent)) {
     return parent.operatorToken.kind === SyntaxKind.InstanceOfKeyword;
   }
-  return PURE_DATE_MEMBERS.includes(memberOf(node)?.name ?? "");
+  return PURE_DATE_MEMBERS.includes(memberOf(node) ?? "");
 }
 
-function isModuleName(node: Node): boolean {
+/** The specifier of an import that `pattern` matches. */
+function moduleName(node: Node, pattern: RegExp): string | undefined {
+  if (!is.isStringLiteral(node) || !pattern.test(node.text)) return undefined;
   const { parent } = node;
-  return (
-    is.isImportDeclaration(parent) || is.isExportDeclaration(parent) || is.isCallExpression(parent)
-  );
+  const isImported =
+    is.isImportDeclaration(parent) ||
+    is.isExportDeclaration(parent) ||
+    (is.isCallExpression(parent) && parent.expression.kind === SyntaxKind.ImportKeyword);
+  return isImported ? node.text : undefined;
 }

@@ -1,4 +1,4 @@
-/** What the tests need to know of a Markdown file: its headings, anchors, links and the commands that it names. */
+/** What the tests need to know of a Markdown file: its headings, anchors and links. */
 import { posix } from "node:path";
 
 export interface MarkdownFacts {
@@ -6,21 +6,15 @@ export interface MarkdownFacts {
   /** As GitHub makes them, and `<a id>`. */
   readonly anchors: ReadonlySet<string>;
   readonly links: readonly { readonly line: number; readonly target: string }[];
-  /** X of each `npm run X`, in prose and in code. */
-  readonly scripts: readonly { readonly line: number; readonly name: string }[];
 }
 
 export function readMarkdown(text: string): MarkdownFacts {
   const h1: string[] = [];
   const anchors = new Set<string>();
   const links: { line: number; target: string }[] = [];
-  const scripts: { line: number; name: string }[] = [];
   let fence = "";
   for (const [index, raw] of text.split("\n").entries()) {
     const line = index + 1;
-    for (const [, name] of raw.matchAll(/\bnpm run ([a-z][\w:-]*)/g)) {
-      scripts.push({ line, name: name! });
-    }
     const mark = /^\s*(```+|~~~+)/.exec(raw)?.[1];
     if (mark !== undefined && (fence === "" || mark.startsWith(fence))) {
       fence = fence === "" ? mark : "";
@@ -42,7 +36,7 @@ export function readMarkdown(text: string): MarkdownFacts {
       links.push({ line, target: target! });
     }
   }
-  return { h1, anchors, links, scripts };
+  return { h1, anchors, links };
 }
 
 function addSlug(anchors: Set<string>, heading: string): void {

@@ -5,6 +5,7 @@ import { posix } from "node:path";
 const LEFTOVER = new RegExp(`\\b(${["TO" + "DO", "FIX" + "ME", "XX" + "X"].join("|")})\\b`);
 const MACHINE_FOLDERS = ["work", "tmp", "home", "root", "Users", "mnt"].join("|");
 const MACHINE_PATH = new RegExp(`(?<![\\w.:/~*>-])/(${MACHINE_FOLDERS})/\\w`);
+const BESIDE = /(^|[^\w.])(\.\.\/)+shared\b/;
 const NAMELESS = /^(utils?|types|helpers?|misc|common)\./;
 /** A dot may also part a suffix (`x.test.ts`) or a version (`vllm-0.19.ts`). */
 const KEBAB_CASE = /^[a-z0-9]+([-.][a-z0-9]+)*\.m?ts$/;
@@ -16,9 +17,20 @@ export function textProblems(path: string, text: string): string[] {
     if (LEFTOVER.test(line)) problems.push(`${at} leaves work behind; do it or file an issue`);
     if (MACHINE_PATH.test(line))
       problems.push(`${at} names a path of one machine; use a relative one`);
+    if (BESIDE.test(line)) problems.push(`${at} leads out of the repository; copy what it needs`);
     if (/[ \t]$/.test(line)) problems.push(`${at} ends in blanks; run npm run format`);
   }
   return problems;
+}
+
+/** X of each `npm run X`, in prose, comments and code. */
+export function namedScripts(path: string, text: string): { at: string; name: string }[] {
+  return text.split("\n").flatMap((line, index) =>
+    [...line.matchAll(/\bnpm run (?:--?\w+ )*([a-z][\w:-]*)/g)].map(([, name]) => ({
+      at: `${path}:${index + 1}`,
+      name: name!,
+    })),
+  );
 }
 
 export function nameProblem(path: string): string | undefined {
