@@ -29,6 +29,15 @@ describe("listen", () => {
       where: `127.0.0.1:${port}`,
     });
   });
+
+  it("says so if this machine has no such address", async () => {
+    // Reserved for documentation (RFC 5737): no machine has it, and binding to it sends nothing.
+    await expect(listen(createServer(), { host: "192.0.2.1", port: 0 })).rejects.toMatchObject({
+      code: "MANX_ADDRESS",
+      where: "192.0.2.1:0",
+      got: "EADDRNOTAVAIL",
+    });
+  });
 });
 
 describe("bodies", () => {
