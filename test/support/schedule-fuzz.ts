@@ -1,0 +1,123 @@
+/**
+ * A scheduler's life under abuse: random lengths, tiny memory, aborts between plan and commit, after commit and twice, and
+ * conservation checked after every step. Throws at the first broken invariant; one seed fixes everything.
+ */
+import { Random } from "../../src/clock/index.ts";
+import { assert } from "../../src/core/index.ts";
+import {
+  ContiguousKv,
+  ContinuousBatcher,
+  EngineRequest,
+  PagedKv,
+  PrefixKv,
+  type Scheduler,
+  StaticBatcher,
+} from "../../src/engine/index.ts";
+
+export interface FuzzOutcome {
+  readonly finished: number;
+  readonly aborted: number;
+  readonly preemptions: number;
+  readonly steps: number;
+}
+
+const LONGEST = 16;
+/** A step in which nothing at all happens is allowed only while nothing waits; so this bounds liveness. */
+const STEPS_MAX = 20_000;
+
+/** Every scheduler over every memory, with sizes drawn from the seed; each can hold its longest request alone. */
+export const SUBJECTS: Readonly<Record<string, (random: Random) => Scheduler>> = {
+  chunked: (random) => continuous(new PagedKv(poolTokens(random), 4), "chunked", random),
+  whole: (random) => continuous(new PagedKv(poolTokens(random), 4), "whole", random),
+  contiguous: (random) =>
+    continuous(new ContiguousKv(poolTokens(random), 2 * LONGEST), "whole", random),
+  prefix: (random) => continuous(new PrefixKv(poolTokens(random), 4, 8), "chunked", random),
+  "prefix, whole": (random) => continuous(new PrefixKv(poolTokens(random), 4, 4), "whole", random),
+  static: (random) =>
+    new StaticBatcher(new PagedKv(poolTokens(random), 4), {
+      sequencesMax: 1 + random.int(6),
+      fillWaitUs: random.int(4),
+    }),
+};
+
+/** From just enough for one request to room for seven. */
+function poolTokens(random: Random): number {
+  return 2 * LONGEST * (1 + random.int(7));
+}
+
+function continuous(
+  kv: PagedKv | ContiguousKv | PrefixKv,
+  prompts: "whole" | "chunked",
+  random: Random,
+): Scheduler {
+  return new ContinuousBatcher(kv, {
+    sequencesMax: 1 + random.int(6),
+    tokensMax: 1 + random.int(24),
+    prompts,
+  });
+}
+
+/** @throws MANX_INTERNAL with the invariant that broke. */
+export function abuse(subject: string, seed: number, requests = 300): FuzzOutcome {
+  const random = new Random(seed, `abuse ${subject}`);
+  const scheduler = SUBJECTS[subject]!(random);
+  const abortShare = random.next() < 0.3 ? 0 : 0.25;
+  const ended = new Map<EngineRequest, "finished" | "aborted">();
+  const all: EngineRequest[] = [];
+  let preemptions = 0;
+  let steps = 0;
+  const end = (request: EngineRequest, how: "finished" | "aborted"): void => {
+    assert(!ended.has(request), "a request ends once");
+    ended.set(request, how);
+  };
+  const abortSome = (): void => {
+    if (all.length === 0 || random.next() >= abortShare) return;
+    const request = all[random.int(all.length)]!;
+    const before = ended.has(request);
+    assert(
+      scheduler.abort(request) === !before,
+      "an abort answers whether there was something to abort",
+    );
+    if (!before) end(request, "aborted");
+    assert(!scheduler.abort(request), "a second abort finds nothing");
+  };
+  const sink = {
+    onToken: (request: EngineRequest) => assert(!ended.has(request), "no token after the end"),
+    onPreempt: () => {
+      preemptions += 1;
+    },
+    onFinish: (request: EngineRequest) => {
+      assert(request.generated === request.outputTokens, "a finished answer is whole");
+      end(request, "finished");
+    },
+  };
+  for (; ; steps += 1) {
+    assert(steps < STEPS_MAX, "everything ends: no livelock, no starvation");
+    while (all.length < requests && random.next() < 0.4) {
+      const request = new EngineRequest(shape(random), steps, undefined);
+      all.push(request);
+      scheduler.enqueue(request);
+    }
+    abortSome();
+    const batch = scheduler.plan(steps);
+    if (batch === undefined && all.length === requests && scheduler.waiting === 0) break;
+    abortSome();
+    if (batch !== undefined) scheduler.commit(batch, steps, sink);
+    scheduler.check();
+  }
+  assert(ended.size === requests, "every request ends");
+  assert(scheduler.running === 0 && scheduler.liveTokens === 0, "nothing runs at the end");
+  assert(scheduler.kv.reservedTokens === 0, "all memory is free at the end");
+  const finished = [...ended.values()].filter((how) => how === "finished").length;
+  return { finished, aborted: requests - finished, preemptions, steps };
+}
+
+/** Three families of prompts, so that a prefix memory has something to share. */
+function shape(random: Random): ConstructorParameters<typeof EngineRequest>[0] {
+  const family = 1 + random.int(3);
+  return {
+    promptTokens: 1 + random.int(LONGEST),
+    outputTokens: 1 + random.int(LONGEST),
+    prefixIds: [family * 10, family * 10 + 1, family * 10 + 2, family * 10 + 3],
+  };
+}
