@@ -34,6 +34,10 @@ export const METRIC_LABELS = {
   tpotUs: { title: "TPOT", unit: "us", from: "first-output" },
   e2eUs: { title: "E2E", unit: "us", from: "intended-start" },
   serviceE2eUs: { title: "E2E from send", unit: "us", from: "actual-send" },
+  failedTtftUs: { title: "TTFT of failed streams", unit: "us", from: "intended-start" },
+  waitUs: { title: "wait until sent", unit: "us", from: "intended-start" },
+  connectUs: { title: "connect", unit: "us", from: "none" },
+  loopLagUs: { title: "event-loop lag", unit: "us", from: "none" },
   scheduleLagUs: { title: "schedule lag", unit: "us", from: "intended-start" },
   queueUs: { title: "queue", unit: "us", from: "intended-start" },
 } as const satisfies Record<string, DistributionLabel>;

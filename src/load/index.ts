@@ -1,4 +1,6 @@
 /** Workloads, open-loop load, replay on the twin, and the result document. */
+
+export { arrivalTimes } from "./arrivals.ts";
 export {
   type DistributionLabel,
   METRIC_LABELS,
@@ -12,6 +14,7 @@ export {
   replay,
   toResultRun,
 } from "./engine-replay.ts";
+export { type OpenLoopOptions, runOpenLoop } from "./open-loop.ts";
 export {
   type ResultComparison,
   type ResultComparisonRow,
@@ -24,6 +27,7 @@ export {
   resultSchema,
   SCHEMA_VERSION,
 } from "./result-document.ts";
+export type { FailureClass, Job, Outcome, StreamTimes, Target } from "./target.ts";
 export {
   readTrace,
   type Trace,
