@@ -147,6 +147,10 @@ export class Attempt implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     if (this.#done) return;
+    if (this.#connection?.hasBroken === true) {
+      this.#failEarly("ECONNRESET");
+      return;
+    }
     this.#reads();
     this.#handHead();
     const last = this.#takeBytes();
@@ -189,16 +193,16 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, cause: Error): void {
+    if (this.#hasHead) this.#failEarly(causeName(cause));
+    else this.#failDown(cause);
+  }
+
+  #failEarly(got: string): void {
     // What came before the error came well.
     this.#handOn();
     if (this.#done) return;
-    if (this.#hasHead) {
-      this.#fail({
-        error: incompleteError(causeName(cause)),
-        outcome: "stream_incomplete",
-        isReuseRace: false,
-      });
-    } else this.#failDown(cause);
+    const error = incompleteError(got);
+    this.#fail({ error, outcome: "stream_incomplete", isReuseRace: false });
   }
 
   #failDown(cause: Error): void {

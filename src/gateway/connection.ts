@@ -37,6 +37,8 @@ export class Connection {
   /** Requests that were dispatched on it. */
   served = 0;
   idleSinceUs = 0;
+  /** The socket broke. undici takes that for the end of a body that has no length; it is none. */
+  hasBroken = false;
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
@@ -81,7 +83,10 @@ export class Connection {
   #adopt(socket: Socket): void {
     this.#socket = socket;
     socket.once("close", () => this.close());
-    socket.on("error", () => undefined);
+    // Ahead of undici's own listener, which may report the end of the response.
+    socket.on("error", () => {
+      this.hasBroken = true;
+    });
     // Before the first request nothing reads the socket: whatever comes, an end or bytes unasked for, makes it useless.
     socket.on("readable", this.#onUnasked);
     const { origin, idleMs } = this.#options;

@@ -80,11 +80,12 @@ export class UpstreamPool {
 
   /** The request on it has ended well. */
   giveBack(connection: Connection): void {
-    if (this.#closed) connection.close();
-    else if (connection.isOpen) {
-      connection.idleSinceUs = this.#clock.nowUs();
-      this.#idle.push(connection);
+    if (this.#closed || !connection.isOpen) {
+      connection.close();
+      return;
     }
+    connection.idleSinceUs = this.#clock.nowUs();
+    this.#idle.push(connection);
   }
 
   /** Opens connections at the same time until `count` are open. @returns the first error, or null. */
