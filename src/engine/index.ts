@@ -26,3 +26,4 @@ export { PrefixKv } from "./prefix-kv.ts";
 export { EngineRequest, type RequestShape, type RequestState } from "./request.ts";
 export { type EngineSink, type PrefixCounters, type Scheduler, WAITING_MAX } from "./scheduler.ts";
 export { StaticBatcher, type StaticOptions } from "./static-batcher.ts";
+export * from "./vidur/index.ts";
