@@ -23,6 +23,17 @@ export interface ContinuousOptions {
   /** Most tokens computed in a step. A whole prompt that is longer runs in a step of its own. */
   readonly tokensMax: number;
   readonly prompts: "whole" | "chunked";
+  /**
+   * Chunked only: what a request takes as it enters. Default "known": room for all that it has so far. "step": room for
+   * its first piece, all of it having to fit at that moment all the same (vLLM's `scheduler_reserve_full_isl`).
+   */
+  readonly admission?: "known" | "step";
+  /**
+   * Chunked only: a step is composed while the one before it runs, as vLLM's asynchronous scheduling does to keep the GPU
+   * busy. It knows neither who arrives nor who ends meanwhile: a newcomer waits one step longer, and place and memory of
+   * one that has ended come free one step later. Default false.
+   */
+  readonly ahead?: boolean;
 }
 
 export class ContinuousBatcher extends QueueScheduler implements Scheduler {
@@ -35,6 +46,10 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
   /** Somebody was aborted while a step was in flight. Memory that it may be writing to is held until it ends. */
   #abortedInFlight = false;
   readonly #preempted: EngineRequest[] = [];
+  /** `ahead` only. When the step now ending was begun, so when the next one was composed; undefined after a pause. */
+  #composedUs: number | undefined;
+  /** `ahead` only. Some of the running list have ended, and keep their place and memory until the next step is composed. */
+  #ended = false;
 
   constructor(kv: KvMemory, options: ContinuousOptions) {
     super(kv);
@@ -61,8 +76,9 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
   plan(nowUs: number): Batch | undefined {
     assert(!this.#inFlight, "one step at a time");
     this.#batch.reset();
-    if (this.#options.prompts === "chunked") this.#planChunked(nowUs);
-    else this.#planWhole(nowUs);
+    if (this.#options.prompts === "whole") this.#planWhole(nowUs);
+    else if (this.#options.ahead === true) this.#planAhead(nowUs);
+    else this.#planChunked(nowUs, nowUs);
     if (this.#batch.size === 0) {
       assert(this.#running.length === 0, "running requests always have a next step");
       return undefined;
@@ -90,7 +106,8 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
       ended = true;
     }
     if (!ended) return;
-    this.#sweep();
+    if (this.#options.ahead === true) this.#ended = true;
+    else this.#sweep();
     for (const request of batch.requests) {
       if (request.state === "finished") sink.onFinish(request, nowUs);
     }
@@ -100,7 +117,8 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
     this.kv.check(this.#running);
     let computed = 0;
     for (const request of this.#running) {
-      assert(request.state === "running" || this.#inFlight, "who runs is running");
+      const leaving = this.#inFlight || this.#ended;
+      assert(request.state === "running" || leaving, "who runs is running");
       computed += request.computed;
     }
     assert(computed === this.live, "live tokens are those of running requests");
@@ -126,21 +144,38 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
     }
   }
 
-  /** Running requests in order of admission, then the queue's head for as long as budget and memory last. */
-  #planChunked(nowUs: number): void {
+  /** With the knowledge of a step ago; if that gave nothing to do, the pipeline is empty and all is known. */
+  #planAhead(nowUs: number): void {
+    if (this.#composedUs !== undefined) this.#planChunked(nowUs, this.#composedUs);
+    this.#ended = false;
+    this.#sweep();
+    if (this.#batch.size === 0) this.#planChunked(nowUs, nowUs);
+    this.#composedUs = this.#batch.size === 0 ? undefined : nowUs;
+  }
+
+  /**
+   * Running requests in order of admission, then the queue's head for as long as budget and memory last. Of the queue
+   * it sees what arrived by `seenUs`.
+   */
+  #planChunked(nowUs: number, seenUs: number): void {
     let budget = this.#options.tokensMax;
+    const preemptedBefore = this.#preempted.length;
     for (let i = 0; i < this.#running.length && budget > 0; i += 1) {
       const request = this.#running[i]!;
+      if (request.state !== "running") continue;
       const tokens = Math.min(request.known - request.computed, budget);
       if (!this.#makeRoom(request, request.computed + tokens)) break;
       this.#add(request, tokens);
       budget -= tokens;
     }
-    if (this.#preempted.length > 0) return;
+    if (this.#preempted.length > preemptedBefore) return;
     while (budget > 0 && this.#hasPlace()) {
       const head = this.queue.peek();
-      if (head === undefined || !this.#admit(head, this.kv.match(head), nowUs)) break;
-      const tokens = Math.min(head.known - head.computed, budget);
+      if (head === undefined || head.arrivedUs > seenUs) break;
+      const cached = this.kv.match(head);
+      const tokens = Math.min(head.known - cached, budget);
+      const taken = this.#options.admission === "step" ? cached + tokens : head.known;
+      if (!this.#admit(head, cached, nowUs, taken)) break;
       this.#add(head, tokens);
       budget -= tokens;
     }
@@ -156,8 +191,9 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
     return this.#running.length < this.#options.sequencesMax;
   }
 
-  #admit(head: EngineRequest, cached: number, nowUs: number): boolean {
-    if (!this.kv.admit(head, head.known, cached)) return false;
+  /** `taken`: tokens, the cached ones included, to take room for now. */
+  #admit(head: EngineRequest, cached: number, nowUs: number, taken = head.known): boolean {
+    if (!this.kv.admit(head, taken, cached, head.known)) return false;
     this.queue.shift();
     head.state = "running";
     head.computed = cached;
@@ -179,7 +215,8 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
     while (!this.kv.reserve(request, tokens)) {
       const victim = this.#running.pop();
       assert(victim !== undefined, "a running request is in the list");
-      this.#preempt(victim);
+      if (victim.state === "running") this.#preempt(victim);
+      else this.#leave(victim);
       if (victim === request) return false;
     }
     return true;

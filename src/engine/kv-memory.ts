@@ -21,9 +21,10 @@ export interface KvMemory {
   match(request: EngineRequest): number;
   /**
    * Lets a waiting request in: takes over `cached` tokens, the answer of `match` just before, and makes room for `tokens`
-   * in all. Answers false and changes nothing if there is no room.
+   * in all. Answers false and changes nothing if there is no room for `fitTokens` (default and least: `tokens`), which are
+   * only looked for, not taken.
    */
-  admit(request: EngineRequest, tokens: number, cached: number): boolean;
+  admit(request: EngineRequest, tokens: number, cached: number, fitTokens?: number): boolean;
   /** Makes the request's reservation cover `tokens` tokens. Answers false and changes nothing if there is no room. */
   reserve(request: EngineRequest, tokens: number): boolean;
   /** Told once `request.computed` has reached `request.sealTokens`: more of it can be found by others from now on. */
@@ -49,13 +50,15 @@ abstract class PrivateKv {
   readonly sharedTokens = 0;
 
   abstract reserve(request: EngineRequest, tokens: number): boolean;
+  /** Whether `reserve` would answer true. */
+  abstract fits(request: EngineRequest, tokens: number): boolean;
 
   match(): number {
     return 0;
   }
 
-  admit(request: EngineRequest, tokens: number): boolean {
-    return this.reserve(request, tokens);
+  admit(request: EngineRequest, tokens: number, _cached: number, fitTokens = tokens): boolean {
+    return this.fits(request, fitTokens) && this.reserve(request, tokens);
   }
 
   seal(): void {
@@ -88,9 +91,14 @@ export class ContiguousKv extends PrivateKv implements KvMemory {
     return tokens <= this.stretchTokens && this.totalTokens > 0;
   }
 
+  fits(request: EngineRequest, tokens: number): boolean {
+    if (tokens <= request.reservedTokens) return true;
+    return tokens <= this.stretchTokens && this.#free > 0;
+  }
+
   reserve(request: EngineRequest, tokens: number): boolean {
     if (tokens <= request.reservedTokens) return true;
-    if (tokens > this.stretchTokens || this.#free === 0) return false;
+    if (!this.fits(request, tokens)) return false;
     assert(request.reservedTokens === 0, "a request has at most one stretch");
     this.#free -= 1;
     request.reservedTokens = this.stretchTokens;
@@ -136,6 +144,10 @@ export class PagedKv extends PrivateKv implements KvMemory {
 
   canEverHold(tokens: number): boolean {
     return Math.ceil(tokens / this.blockTokens) * this.blockTokens <= this.totalTokens;
+  }
+
+  fits(request: EngineRequest, tokens: number): boolean {
+    return Math.ceil((tokens - request.reservedTokens) / this.blockTokens) <= this.#free;
   }
 
   reserve(request: EngineRequest, tokens: number): boolean {

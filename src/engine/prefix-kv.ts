@@ -82,14 +82,15 @@ export class PrefixKv implements KvMemory {
     return this.#found.length * this.blockTokens;
   }
 
-  admit(request: EngineRequest, tokens: number, cached: number): boolean {
+  admit(request: EngineRequest, tokens: number, cached: number, fitTokens = tokens): boolean {
     const found = this.#found;
     assert(this.#foundFor === request, "a request is matched right before it is admitted");
     assert(found.length * this.blockTokens === cached, "what was matched is what is taken over");
     let idleHits = 0;
     for (const block of found) if (this.#references[block] === 0) idleHits += 1;
+    const needed = Math.ceil(fitTokens / this.blockTokens) - found.length;
+    if (needed > this.#free - idleHits) return false;
     const missing = Math.ceil(tokens / this.blockTokens) - found.length;
-    if (missing > this.#free - idleHits) return false;
     const blocks = found.slice();
     for (const block of found) this.#hold(block);
     for (let i = 0; i < missing; i += 1) blocks.push(this.#take());
@@ -174,10 +175,29 @@ export class PrefixKv implements KvMemory {
   #publishOwn(request: EngineRequest): void {
     const full = Math.floor(request.computed / this.blockTokens);
     if (full === 0) return;
-    request.ownName = this.#lastOwnName;
-    this.#lastOwnName -= 1;
-    const piece = this.#pieceOf(request.ownName, full);
-    for (let i = 0; i < full; i += 1) this.#publish(request.blocks[i]!, piece, request.ownName, i);
+    if (request.ownName === 0) {
+      request.ownName = this.#lastOwnName;
+      this.#lastOwnName -= 1;
+    }
+    const piece = this.#longerPiece(request.ownName, full);
+    for (let i = 0; i < full; i += 1) {
+      const earlier = piece[i]!;
+      if (earlier === request.blocks[i]) continue;
+      // What it left behind before and could not take over is older and will be given away first: the new one counts.
+      if (earlier !== NONE) this.#placeOf[earlier] = NONE;
+      piece[i] = NONE;
+      this.#publish(request.blocks[i]!, piece, request.ownName, i);
+    }
+  }
+
+  /** The piece of this name with at least `length` places; it has got longer since the request was last thrown out. */
+  #longerPiece(name: number, length: number): Piece {
+    const old = this.#pieces.get(name);
+    if (old !== undefined && old.length >= length) return old;
+    const piece = new Int32Array(length).fill(NONE);
+    if (old !== undefined) piece.set(old);
+    this.#pieces.set(name, piece);
+    return piece;
   }
 
   #pieceOf(name: number, length: number): Piece {
