@@ -76,6 +76,11 @@ export const ERROR_TABLE = {
     exit: 2,
     hint: "mend the rows named above; up to 1 % are set aside and counted",
   },
+  MANX_TABLE_FORMAT: {
+    summary: "a table of measurements cannot be used",
+    exit: 2,
+    hint: "give the table with the columns named above, one number in each cell",
+  },
   MANX_PORT_IN_USE: {
     summary: "the address is already in use",
     exit: 2,

@@ -22,7 +22,14 @@ export {
 } from "./data-sheets.ts";
 export { Engine, type EngineOptions, type EngineTotals } from "./engine.ts";
 export { ContiguousKv, type KvMemory, PagedKv } from "./kv-memory.ts";
+export {
+  type MeasuredRow,
+  readTable,
+  type TableColumns,
+  type TableText,
+} from "./measured-table.ts";
 export { PrefixKv } from "./prefix-kv.ts";
+export { type LayerProfileText, ProfileCost, type ProfileCostOptions } from "./profile-cost.ts";
 export { EngineRequest, type RequestShape, type RequestState } from "./request.ts";
 export { type EngineSink, type PrefixCounters, type Scheduler, WAITING_MAX } from "./scheduler.ts";
 export { StaticBatcher, type StaticOptions } from "./static-batcher.ts";
