@@ -1,0 +1,111 @@
+import { createServer } from "node:http";
+import { afterEach, describe, expect, it } from "vitest";
+import { realClock } from "../clock/index.ts";
+import { close, listen } from "../http/index.ts";
+import type { Io } from "./io.ts";
+import { makeProgram, runProgram } from "./program.ts";
+
+const open: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const end of open.splice(0)) await end();
+});
+
+interface Run {
+  out: string;
+  err: string;
+  readonly done: Promise<number>;
+  interrupt(): void;
+}
+
+function run(...argv: string[]): Run {
+  const controller = new AbortController();
+  const running = { out: "", err: "" };
+  const io: Io = {
+    stdout: { write: (text) => (running.out += text) },
+    stderr: { write: (text) => (running.err += text) },
+    env: {},
+    clock: realClock,
+    interrupt: controller.signal,
+  };
+  const done = runProgram(makeProgram(io), ["gateway", ...argv], io);
+  return Object.assign(running, { done, interrupt: () => controller.abort() });
+}
+
+async function upstreamUrl(): Promise<string> {
+  const server = createServer((_request, response) => response.end('{"object":"list"}'));
+  open.push(() => close(server, { cutOpen: true }));
+  return listen(server, { port: 0 });
+}
+
+async function ready(started: Run): Promise<string> {
+  for (let i = 0; i < 500 && !started.err.includes("\n"); i += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  return /gateway: (http\S+)/.exec(started.err)?.[1] ?? "";
+}
+
+describe("manx gateway", () => {
+  it("says in one line where it listens and how to use it, forwards, and closes when interrupted", async () => {
+    const upstream = await upstreamUrl();
+    const started = run(
+      "--upstream",
+      `${upstream}/v1`,
+      "--port",
+      "0",
+      "--preconnect",
+      "2",
+      "--json",
+    );
+    const url = await ready(started);
+    expect(started.err).toBe(
+      `gateway: ${url} -> ${upstream} (2 connections open); ` +
+        `base URL for OpenAI clients ${url}/v1, for Anthropic clients ${url}\n`,
+    );
+    expect(JSON.parse(started.out)).toMatchObject({
+      url,
+      upstream,
+      connections: { open: 2, warmed: 2 },
+      limits: { idleUs: 120_000_000 },
+      warning: null,
+    });
+    expect(await (await fetch(`${url}/v1/models`)).json()).toEqual({ object: "list" });
+    started.interrupt();
+    expect(await started.done).toBe(0);
+    expect(started.err.endsWith("gateway: closed\n")).toBe(true);
+    await expect(fetch(`${url}/v1/models`)).rejects.toThrow();
+  });
+
+  it("starts with a warning when the upstream is down", async () => {
+    const started = run("--upstream", "http://127.0.0.1:9", "--port", "0");
+    await ready(started);
+    expect(started.err).toContain("warning MANX_UPSTREAM_DOWN");
+    expect(started.err).toContain("ECONNREFUSED");
+    started.interrupt();
+    expect(await started.done).toBe(0);
+  });
+
+  it.each([
+    [["--upstreem", "http://x"], "MANX_FLAG_UNKNOWN", 'did you mean "--upstream"?'],
+    [[], "MANX_FLAG_MISSING", "--upstream"],
+    [["--upstream", "localhost:8000"], "MANX_URL", "http: or https:"],
+    [["--upstream", "http://user:secret@x"], "MANX_URL", "no user or password"],
+    [["--upstream", "http://x", "--idle", "120"], "MANX_DURATION", "--idle"],
+    [["--upstream", "http://x", "--port", "70000"], "MANX_FLAG_VALUE", "--port"],
+    [["--upstream", "http://x", "--body-limit", "32"], "MANX_FLAG_VALUE", "--body-limit"],
+    [["--upstream", "http://x", "--connections", "0"], "MANX_FLAG_VALUE", "--connections"],
+  ])("refuses %j with %s", async (argv, code, detail) => {
+    const started = run(...argv);
+    expect(await started.done).toBe(2);
+    expect(started.err).toContain(`error ${code}`);
+    expect(started.err).toContain(detail);
+    expect(started.err).not.toContain("secret@");
+  });
+
+  it("names the port that is in use", async () => {
+    const port = new URL(await upstreamUrl()).port;
+    const started = run("--upstream", "http://127.0.0.1:9", "--port", port);
+    expect(await started.done).toBe(2);
+    expect(started.err).toContain(`error MANX_PORT_IN_USE`);
+    expect(started.err).toContain(`127.0.0.1:${port}`);
+  });
+});
