@@ -2,16 +2,15 @@
  * The demo as one result document: a ladder on an hour of real traffic, a second one on a trace with shared prefixes,
  * and real HTTP traffic through a real gateway to a live engine. Everything virtual repeats to the last digit for a seed.
  */
-import { type Clock, isoTime } from "../clock/index.ts";
+import type { Clock } from "../clock/index.ts";
 import { US_PER_S } from "../core/index.ts";
 import {
+  makeDocument,
   type ResultComparison,
   type ResultDocument,
   type ResultRun,
-  SCHEMA_VERSION,
   type Trace,
 } from "../load/index.ts";
-import { VERSION } from "../version.ts";
 import { BATCHING_RUNGS, type LadderOptions, PREFIX_RUNGS, runLadder } from "./ladder.ts";
 import { BATCHING_ROWS, ladderComparison, PREFIX_ROWS } from "./ladder-table.ts";
 import { liveComparison, runLivePath } from "./live-path.ts";
@@ -26,8 +25,6 @@ export interface DemoOptions {
   /** Seconds of real traffic; 0 leaves the live part out. */
   readonly liveS: number;
   readonly command: string;
-  readonly host: ResultDocument["host"];
-  readonly nodeVersion: string;
   readonly interrupt?: AbortSignal;
   readonly onProgress?: (text: string, share: number) => void;
 }
@@ -52,20 +49,17 @@ export async function runDemo(options: DemoOptions): Promise<ResultDocument> {
     // Lets an interrupt in: the virtual parts hold the event loop.
     await options.clock.sleepUntil(options.clock.nowUs());
   }
-  return {
-    schemaVersion: SCHEMA_VERSION,
+  return makeDocument({
     kind: "demo",
-    id: `demo-${startedMs}`,
-    startedAt: isoTime(startedMs),
+    clock: options.clock,
+    startedMs,
     command: options.command,
     status: isStopped() ? "partial" : "complete",
-    versions: { manx: VERSION, node: options.nodeVersion },
-    host: options.host,
     runs,
     comparisons,
     notes: notes(options),
-    next: "npx manx engine & npx manx gateway --upstream http://127.0.0.1:8000",
-  };
+    next: "manx engine, and in another terminal: manx load --url http://127.0.0.1:8000 --rate 20/s",
+  });
 }
 
 function addHour(options: DemoOptions, runs: ResultRun[], comparisons: ResultComparison[]): void {
@@ -145,7 +139,7 @@ function notes(options: DemoOptions): ResultDocument["notes"] {
     },
     {
       level: "info",
-      text: "the twin prices steps from data sheets: read ratios, not absolute times; bench/engine.ts and the parity tests say how far it is from measured engines",
+      text: "the twin prices steps from data sheets: read ratios, not absolute times; npm run bench:engine and the parity tests say how far it is from measured engines",
     },
     {
       level: "info",

@@ -3,7 +3,7 @@ import type { ResultComparison, ResultComparisonRow, ResultRun } from "../load/i
 import type { Ladder, RungResult } from "./ladder.ts";
 import { PUBLISHED, PUBLISHED_SOURCE, type PublishedFigure } from "./published.ts";
 
-type Cell = ResultComparisonRow["cells"][number];
+export type RowCell = ResultComparisonRow["cells"][number];
 
 export interface RowPlan {
   readonly title: string;
@@ -12,7 +12,7 @@ export interface RowPlan {
   readonly published: PublishedFigure | null;
   /** Why this row may stand where it does; true whatever the figures are. */
   readonly because: string;
-  readonly cell: (result: RungResult, run: ResultRun) => Omit<Cell, "run">;
+  readonly cell: (result: RungResult, run: ResultRun) => Omit<RowCell, "run">;
 }
 
 const SLO_TITLE = "sustained within the SLO (TTFT p99 ≤ 2 s, TPOT p99 ≤ 200 ms)";
@@ -25,7 +25,7 @@ export const BATCHING_ROWS: readonly RowPlan[] = [
     better: "lower",
     published: PUBLISHED.ttftP99,
     because: "a static batch keeps newcomers out until its longest answer ends",
-    cell: (_, run) => percentile(run, "ttftUs"),
+    cell: (_, run) => percentileCell(run, "ttftUs"),
   },
   {
     title: "decode (ITL) p99",
@@ -34,7 +34,7 @@ export const BATCHING_ROWS: readonly RowPlan[] = [
     published: PUBLISHED.itlP99,
     because:
       "a static batch never stops decoding for a prompt; every scheduler that lets requests in pays with ITL, whole prompts with the worst gap, chunks with a bounded one",
-    cell: (_, run) => percentile(run, "itlUs"),
+    cell: (_, run) => percentileCell(run, "itlUs"),
   },
   {
     title: "E2E p99",
@@ -42,7 +42,7 @@ export const BATCHING_ROWS: readonly RowPlan[] = [
     better: "lower",
     published: PUBLISHED.e2eP99,
     because: "all answers of the trace, not only long reasoning; waiting is most of the difference",
-    cell: (_, run) => percentile(run, "e2eUs"),
+    cell: (_, run) => percentileCell(run, "e2eUs"),
   },
   {
     title: "KV memory used by live tokens",
@@ -87,7 +87,7 @@ export const PREFIX_ROWS: readonly RowPlan[] = [
     better: "lower",
     published: null,
     because: "a hit saves the prefill of what it covers",
-    cell: (_, run) => percentile(run, "ttftUs", 0.5),
+    cell: (_, run) => percentileCell(run, "ttftUs", 0.5),
   },
   {
     title: "TTFT p99",
@@ -96,7 +96,7 @@ export const PREFIX_ROWS: readonly RowPlan[] = [
     published: null,
     because:
       "the tail is queueing behind long prompts, so spreading load does more for it than hits",
-    cell: (_, run) => percentile(run, "ttftUs"),
+    cell: (_, run) => percentileCell(run, "ttftUs"),
   },
   {
     title: "decode (ITL) p99",
@@ -104,7 +104,7 @@ export const PREFIX_ROWS: readonly RowPlan[] = [
     better: "lower",
     published: null,
     because: "chunks bound it; fewer computed prompt tokens mean fewer chunks",
-    cell: (_, run) => percentile(run, "itlUs"),
+    cell: (_, run) => percentileCell(run, "itlUs"),
   },
   {
     title: SLO_TITLE,
@@ -135,7 +135,7 @@ export function ladderComparison(
 }
 
 function toRow(plan: RowPlan, ladder: Ladder): ResultComparisonRow {
-  const cells = ladder.rungs.flatMap((result): Cell[] =>
+  const cells = ladder.rungs.flatMap((result): RowCell[] =>
     result.run === null ? [] : [{ run: result.run.name, ...plan.cell(result, result.run) }],
   );
   const { title, unit, better, published } = plan;
@@ -143,7 +143,7 @@ function toRow(plan: RowPlan, ladder: Ladder): ResultComparisonRow {
 }
 
 /** Direction and ratio beside the published ones, then the reason. */
-function remark(plan: RowPlan, cells: readonly Cell[]): string {
+function remark(plan: RowPlan, cells: readonly RowCell[]): string {
   const before = cells[0]?.value;
   const after = cells.at(-1)?.value;
   if (before == null || after == null) return plan.because;
@@ -165,18 +165,18 @@ function describe(ratio: number): string {
   return `${size.toFixed(digits)}× ${ratio >= 1 ? "better" : "worse"}`;
 }
 
-function percentile(run: ResultRun, metric: string, wanted = 0.99): Omit<Cell, "run"> {
+export function percentileCell(run: ResultRun, metric: string, wanted = 0.99): Omit<RowCell, "run"> {
   const quantile = run.metrics[metric]?.quantiles.find(({ q }) => q === wanted);
   if (quantile === undefined) return plain(null, 0);
   const { value, low, high, n, beyond } = quantile;
   return { value, low, high, n, grey: beyond < 10 };
 }
 
-function gauge(run: ResultRun, name: string): Omit<Cell, "run"> {
+function gauge(run: ResultRun, name: string): Omit<RowCell, "run"> {
   const found = run.gauges[name];
   return plain(found?.value ?? null, found?.n ?? 0);
 }
 
-function plain(value: number | null, n: number): Omit<Cell, "run"> {
+function plain(value: number | null, n: number): Omit<RowCell, "run"> {
   return { value, low: null, high: null, n, grey: false };
 }

@@ -1,0 +1,2 @@
+/** Worlds that show a symptom, its cause and its cure. */
+export { type DemoOptions, runDemo } from "./demo.ts";
