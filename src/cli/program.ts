@@ -9,6 +9,7 @@ import { VERSION } from "../version.ts";
 import { addEngineCommand } from "./engine-command.ts";
 import { addGatewayCommand } from "./gateway-command.ts";
 import type { Io } from "./io.ts";
+import { addLoadCommand } from "./load-command.ts";
 
 export function makeProgram(io: Io): Command {
   const program = new Command("manx")
@@ -27,6 +28,7 @@ export function makeProgram(io: Io): Command {
     .addHelpText("after", "\nExamples:\n  manx demo\n  manx demo --json > result.json\n");
   addEngineCommand(program, io);
   addGatewayCommand(program, io);
+  addLoadCommand(program, io);
   return program;
 }
 

@@ -1,5 +1,6 @@
 /** Limits that one request must meet to have been served well; a request that misses one counts against goodput. */
 
+import { lookUp, ManxError, parseDurationUs } from "../core/index.ts";
 import { quantileRank } from "../stats/index.ts";
 import type { Outcome } from "./target.ts";
 
@@ -52,4 +53,32 @@ function ownP99(values: readonly number[]): number | null {
   if (values.length === 0) return null;
   const sorted = Float64Array.from(values).sort();
   return sorted[quantileRank(0.99, sorted.length) - 1]!;
+}
+
+/**
+ * @param text such as `ttft=500ms,itl=50ms,e2e=5s`.
+ * @throws MANX_FLAG_VALUE, MANX_NAME_UNKNOWN with the names there are, MANX_DURATION
+ */
+export function parseBudgets(text: string, where: string): RequestBudgets {
+  const budgets: Partial<Record<BudgetName, number>> = {};
+  for (const part of text.split(",")) {
+    const [key = "", value = "", ...rest] = part.split("=").map((piece) => piece.trim());
+    if (key === "" || value === "" || rest.length > 0) {
+      throw new ManxError("MANX_FLAG_VALUE", {
+        where,
+        expected: "name=duration, such as ttft=500ms,itl=50ms",
+        got: JSON.stringify(part),
+      });
+    }
+    const { name } = lookUp(BUDGET_NAMES, key, "budget");
+    if (budgets[name] !== undefined) {
+      throw new ManxError("MANX_FLAG_VALUE", {
+        what: "a budget is given twice",
+        where,
+        got: JSON.stringify(text),
+      });
+    }
+    budgets[name] = parseDurationUs(value, where);
+  }
+  return budgets;
 }

@@ -19,13 +19,14 @@ export interface Target {
 
 /**
  * Why a request is a failure: `http-429` and so on by status, `timeout` (the run's own limit, so the true time is longer),
- * `connect`, `stream-incomplete` (the response broke off), `in-band-error` (an error inside a 200), `malformed`,
+ * `connect`, `connection-lost` (before any response), `stream-incomplete` (it broke off), `in-band-error` (an error inside a 200), `malformed`,
  * `client-backlog` (this client had too many open), `interrupted` (the run was stopped, nobody's fault).
  */
 export type FailureClass =
   | `http-${number}`
   | "timeout"
   | "connect"
+  | "connection-lost"
   | "stream-incomplete"
   | "in-band-error"
   | "malformed"

@@ -1,0 +1,63 @@
+/** The requests of a `manx load` run, generated or read from a trace, and what the result says of them. */
+import type { ResultDocument, WorkRequest } from "../load/index.ts";
+import type { LoadPlan } from "./load-flags.ts";
+
+type Load = typeof import("../load/index.ts");
+
+export interface Workload {
+  readonly requests: Iterable<WorkRequest>;
+  readonly spanUs: number;
+  /** Null if they are not counted ahead. */
+  readonly expected: number | null;
+  readonly arrivals: string;
+  readonly text: string;
+}
+
+/** @throws as `readTrace` does. @param notes is given what the user should know of the trace. */
+export async function openWorkload(
+  load: Load,
+  { workload, seed }: LoadPlan,
+  notes: ResultDocument["notes"],
+): Promise<Workload> {
+  if (workload.kind === "generated") {
+    const { promptTokens, outputTokens, durationUs } = workload;
+    return {
+      requests: load.generateWorkload({ ...workload, seed }),
+      spanUs: durationUs,
+      expected: null,
+      arrivals: load.describeArrivals({ ...workload, seed }),
+      text: `${promptTokens} tokens in, up to ${outputTokens} out`,
+    };
+  }
+  const { path, speed, limit, fromUs, durationUs } = workload;
+  const trace = await load.readTrace(path, {
+    speed,
+    fromUs,
+    ...(limit !== undefined && { limit }),
+    ...(durationUs !== undefined && { durationUs }),
+  });
+  if (trace.setAside > 0) {
+    const first = trace.problems[0]!;
+    notes.push({
+      level: "warn",
+      text:
+        `${trace.setAside} of ${trace.rows} trace rows set aside; ` +
+        `the first in line ${first.row}: expected ${first.expected}, got ${first.got}`,
+    });
+  }
+  if (trace.reordered > 0) {
+    notes.push({ level: "info", text: `${trace.reordered} trace rows put in order of time` });
+  }
+  const { requests } = trace;
+  return {
+    requests,
+    // The last request's own gap is not in the trace; a mean one stands for it.
+    spanUs: Math.max(
+      1,
+      Math.round(((requests.at(-1)?.atUs ?? 0) * (requests.length + 1)) / requests.length),
+    ),
+    expected: requests.length,
+    arrivals: `replay of a ${trace.format} trace${speed === 1 ? "" : `, ${speed} times as fast`}`,
+    text: `${requests.length} requests of ${path}`,
+  };
+}

@@ -1,0 +1,274 @@
+/**
+ * The server under test, over real sockets. Each read is stamped before anything looks at its bytes, since work between
+ * the read and the stamp would be measured as latency of the server. Nothing is tried twice: a retry would hide a failure
+ * and make its time another request's.
+ */
+import type { Dispatcher } from "undici";
+import type { Clock } from "../clock/index.ts";
+import { ManxError } from "../core/index.ts";
+import type { LiveConnection } from "./live-connection.ts";
+import { type Lease, LiveConnections } from "./live-connections.ts";
+import { PromptText } from "./prompt-text.ts";
+import { type ApiName, type BodyOptions, type LoadApi, loadApi } from "./request-body.ts";
+import { DiscardReader, JsonReader, NO_RESULT, type ResponseReader } from "./response-reader.ts";
+import { StreamReader } from "./stream-reader.ts";
+import type { FailureClass, Job, Outcome, Target } from "./target.ts";
+
+export interface LiveTargetOptions extends Partial<BodyOptions> {
+  /** Base URL, `http://127.0.0.1:8000`, with or without the API's `/v1`. */
+  readonly url: string;
+  readonly clock: Clock;
+  readonly api?: ApiName;
+  readonly model: string;
+  /** Makes the prompts of this run unlike those of any other; letters and digits. */
+  readonly nonce: string;
+  readonly seed: number;
+  /** Sent as the API's own header; never printed. */
+  readonly apiKey?: string;
+  /** Further headers, names in lower case. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** From the moment that a request is given to the target to its last byte. Default 60 s. */
+  readonly timeoutUs?: number;
+  /** A new connection for each request. Default false. */
+  readonly cold?: boolean;
+  /** Most connections at once. Default: no limit. */
+  readonly connectionsMax?: number;
+}
+
+export const TIMEOUT_US = 60_000_000;
+
+export class LiveTarget implements Target {
+  readonly #api: LoadApi;
+  readonly #clock: Clock;
+  readonly #path: string;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #connections: LiveConnections;
+  readonly #prompts: PromptText;
+  readonly #nonce: string;
+  readonly #body: BodyOptions;
+  readonly #timeoutUs: number;
+
+  /** @throws MANX_URL, MANX_NAME_UNKNOWN */
+  constructor(options: LiveTargetOptions) {
+    const { clock, url, model, stream = true, exactOutput = false, cold = false } = options;
+    const base = parseBaseUrl(url);
+    this.#api = loadApi(options.api ?? "openai");
+    this.#clock = clock;
+    const prefix = base.pathname.replace(/\/+$/, "");
+    this.#path = prefix.endsWith("/v1")
+      ? prefix + this.#api.path.slice(3)
+      : prefix + this.#api.path;
+    this.#headers = {
+      "content-type": "application/json",
+      accept: stream ? "text/event-stream" : "application/json",
+      "user-agent": "manx-load",
+      ...(cold && { connection: "close" }),
+      ...this.#api.headers(options.apiKey),
+      ...options.headers,
+    };
+    this.#body = { model, stream, exactOutput };
+    this.#nonce = options.nonce;
+    this.#prompts = new PromptText(options.nonce, options.seed);
+    this.#timeoutUs = options.timeoutUs ?? TIMEOUT_US;
+    const { connectionsMax } = options;
+    this.#connections = new LiveConnections({
+      origin: new URL(base.origin),
+      clock,
+      cold,
+      ...(connectionsMax !== undefined && { connectionsMax }),
+    });
+  }
+
+  send(job: Job, done: (outcome: Outcome) => void): void {
+    const prompt = this.#prompts.prompt(job.request, job.index);
+    const request: Dispatcher.DispatchOptions = {
+      method: "POST",
+      path: this.#path,
+      // So that a server's own records can be laid beside this run's.
+      headers: { ...this.#headers, "x-request-id": `${this.#nonce}-${job.index}` },
+      body: Buffer.from(this.#api.body(job, prompt, this.#body)),
+    };
+    new LiveExchange({
+      clock: this.#clock,
+      connections: this.#connections,
+      job,
+      request,
+      format: this.#body.stream ? this.#api.format : null,
+      timeoutUs: this.#timeoutUs,
+      done,
+    }).start();
+  }
+
+  /** Opens connections ahead of the run. @returns how many are open. */
+  warm(count: number): Promise<number> {
+    return this.#connections.warm(count);
+  }
+
+  /** @throws MANX_TARGET_DOWN if no connection can be opened. */
+  async check(): Promise<void> {
+    const failed = await new Promise<Error | null>((resolve) => {
+      const cancel = this.#clock.at(this.#clock.nowUs() + 10_000_000, () => {
+        giveUp();
+        resolve(new Error("no connection within 10 s"));
+      });
+      const giveUp = this.#connections.acquire((lease) => {
+        cancel();
+        if (lease instanceof Error) {
+          resolve(lease);
+          return;
+        }
+        lease.connection.close();
+        resolve(null);
+      });
+    });
+    if (failed === null) return;
+    throw new ManxError("MANX_TARGET_DOWN", { got: failed.message, cause: failed });
+  }
+
+  /** Cuts what is open, at the end of a run or after an interrupt. */
+  close(): void {
+    this.#connections.close();
+  }
+}
+
+/** @throws MANX_URL; its text leaves out user name and password. */
+export function parseBaseUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isHttp = url?.protocol === "http:" || url?.protocol === "https:";
+  if (url !== undefined && isHttp && url.username === "" && url.password === "") return url;
+  const hasSecret = url !== undefined && (url.username !== "" || url.password !== "");
+  throw new ManxError("MANX_URL", {
+    where: "--url",
+    expected: "http:// or https:// with a host, and no user name or password",
+    ...(!hasSecret && { got: JSON.stringify(text.slice(0, 200)) }),
+  });
+}
+
+interface ExchangeOptions {
+  readonly clock: Clock;
+  readonly connections: LiveConnections;
+  readonly job: Job;
+  readonly request: Dispatcher.DispatchOptions;
+  readonly format: LoadApi["format"] | null;
+  readonly timeoutUs: number;
+  readonly done: (outcome: Outcome) => void;
+}
+
+/** One request and its response; ends exactly once. */
+class LiveExchange implements Dispatcher.DispatchHandler {
+  readonly #options: ExchangeOptions;
+  readonly #clock: Clock;
+  #cancelTimeout: () => void = () => undefined;
+  #giveUp: () => void = () => undefined;
+  #connection: LiveConnection | undefined;
+  #connectUs: number | null = null;
+  #sentUs: number | null = null;
+  #headersUs: number | null = null;
+  #reader: ResponseReader | undefined;
+  #over = false;
+
+  constructor(options: ExchangeOptions) {
+    this.#options = options;
+    this.#clock = options.clock;
+  }
+
+  start(): void {
+    const { connections, timeoutUs } = this.#options;
+    const limitUs = this.#clock.nowUs() + timeoutUs;
+    this.#cancelTimeout = this.#clock.at(limitUs, () => {
+      this.#giveUp();
+      this.#fail("timeout", this.#clock.nowUs());
+    });
+    this.#giveUp = connections.acquire((lease) => this.#onLease(lease));
+  }
+
+  #onLease(lease: Lease | Error): void {
+    if (this.#over) {
+      if (!(lease instanceof Error)) this.#options.connections.release(lease.connection);
+      return;
+    }
+    if (lease instanceof Error) {
+      // Pushed on, since a target may not answer before `send` has returned.
+      queueMicrotask(() => this.#fail("connect", this.#clock.nowUs()));
+      return;
+    }
+    this.#connection = lease.connection;
+    this.#connectUs = lease.connectUs;
+    lease.connection.dispatch(this.#options.request, this);
+  }
+
+  onRequestStart(): void {
+    this.#sentUs = this.#clock.nowUs();
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Readonly<Record<string, string | string[] | undefined>>,
+  ): void {
+    if (status < 200) return;
+    this.#headersUs = this.#clock.nowUs();
+    this.#reader = this.#readerFor(status, String(headers["content-type"] ?? ""));
+  }
+
+  #readerFor(status: number, contentType: string): ResponseReader {
+    const { format, job } = this.#options;
+    if (status >= 300) return new DiscardReader(`http-${status}`);
+    if (format === null) return new JsonReader();
+    if (!contentType.startsWith("text/event-stream")) return new DiscardReader("malformed");
+    return new StreamReader(format, {
+      intendedUs: job.intendedUs,
+      sentUs: this.#sentUs!,
+      headersUs: this.#headersUs!,
+    });
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, bytes: Buffer): void {
+    const atUs = this.#clock.nowUs();
+    this.#reader?.onBytes(bytes, atUs);
+  }
+
+  onResponseEnd(): void {
+    const endUs = this.#clock.nowUs();
+    const connection = this.#connection;
+    this.#finish(endUs, true);
+    // undici is still inside its parser, and takes the next request only after it has left it.
+    if (connection !== undefined) {
+      queueMicrotask(() => this.#options.connections.release(connection));
+    }
+  }
+
+  onResponseError(): void {
+    const endUs = this.#clock.nowUs();
+    this.#connection?.close();
+    if (this.#reader === undefined) this.#fail("connection-lost", endUs);
+    else this.#finish(endUs, false);
+  }
+
+  #finish(endUs: number, isWhole: boolean): void {
+    const result = this.#reader?.finish(endUs, isWhole);
+    this.#end(endUs, result ?? { ...NO_RESULT, failure: "connection-lost" });
+  }
+
+  #fail(failure: FailureClass, endUs: number): void {
+    if (this.#over) return;
+    const stream = failure === "timeout" ? this.#reader?.finish(endUs, false).stream : null;
+    this.#end(endUs, { ...NO_RESULT, failure, stream: stream ?? null });
+    this.#connection?.close();
+  }
+
+  #end(endUs: number, result: ReturnType<ResponseReader["finish"]>): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#cancelTimeout();
+    this.#options.done({
+      ...result,
+      endUs,
+      sentUs: this.#sentUs,
+      headersUs: this.#headersUs,
+      connection:
+        this.#connection === undefined ? null : this.#connectUs === null ? "reused" : "new",
+      ...(this.#connectUs !== null && { connectUs: this.#connectUs }),
+    });
+  }
+}
