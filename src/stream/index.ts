@@ -1,0 +1,34 @@
+/** Bytes to frames to canonical events: one decoder per wire format. */
+/** The way back, for servers. */
+export { CHAT_DONE, type ChatHead, encodeChatChunk } from "./chat-encoder.ts";
+/** How a response stands or has ended, its usage and tool calls. */
+export type { Completion, CompletionState } from "./completion.ts";
+/** Whether a running stream lives, and whether it gets on. */
+export { LiveProgress, type Silence, type SilenceLimits } from "./live-progress.ts";
+export { SseDecoder, type SseFrame } from "./sse-decoder.ts";
+/** Times of a stream: TTFB, TTFT, ITL, TPOT, stalls. */
+export type { Stalls } from "./stalls.ts";
+export {
+  createDecoder,
+  type DecoderOptions,
+  type StreamDecoder,
+  type StreamFormat,
+} from "./stream-decoder.ts";
+export {
+  type FaultCode,
+  type FinishReason,
+  isOutput,
+  isProgress,
+  isVisible,
+  type StreamEvent,
+  type StreamEventBody,
+  type ToolEnd,
+  type UpstreamError,
+} from "./stream-event.ts";
+export {
+  type StreamMetrics,
+  StreamTimeline,
+  type TimelineOptions,
+  type TokenCounter,
+} from "./timeline.ts";
+export type { TokenUsage } from "./token-usage.ts";

@@ -1,0 +1,136 @@
+/**
+ * Bytes of one response to canonical events. A decoder never throws on what the wire holds: what it cannot read becomes
+ * a `fault` and is counted, and the frames after it are read as if nothing had been.
+ *
+ *     bytes ─SseDecoder─► frames ─FrameReader of the format─► EventSink ─► events, completion
+ */
+import { lookUp } from "../core/index.ts";
+import { AnthropicMessagesReader } from "./anthropic-messages.ts";
+import type { Completion } from "./completion.ts";
+import { EventSink } from "./event-sink.ts";
+import { isObject, type JsonObject } from "./json-object.ts";
+import { OpenAiChatReader } from "./openai-chat.ts";
+import { FRAME_BYTES_MAX, SseDecoder, type SseFrame } from "./sse-decoder.ts";
+import type { StreamEvent } from "./stream-event.ts";
+import { ToolCalls } from "./tool-calls.ts";
+import { readWireError } from "./wire-error.ts";
+
+export type StreamFormat = "openai-chat" | "anthropic-messages";
+
+export interface DecoderOptions {
+  /** Largest frame; a larger one is skipped and is a fault. Default 16 MiB. */
+  readonly frameBytesMax?: number;
+  /** Most tool calls of a response. Default 256. */
+  readonly toolCallsMax?: number;
+  /** Most characters of arguments, over all calls of a response. Default 4 Mi. */
+  readonly argumentCharsMax?: number;
+}
+
+export interface StreamDecoder {
+  readonly format: StreamFormat;
+  /**
+   * @param bytes of one read; not kept.
+   * @param atUs when they were read, on the caller's clock.
+   * @returns events of the frames that this read has completed, in order.
+   */
+  push(bytes: Uint8Array, atUs: number): readonly StreamEvent[];
+  /** The bytes have ended, however that came about. Further calls change nothing. */
+  end(atUs: number): readonly StreamEvent[];
+  /** How the response stands; meaningful at any time. */
+  readonly completion: Completion;
+}
+
+/** Reads what one wire format says in its frames. */
+export interface FrameReader {
+  /** @returns true if the frame is the terminal one, which is no JSON on this wire. */
+  isTerminal(data: string): boolean;
+  read(frame: JsonObject, eventName: string): void;
+}
+
+const READERS: Readonly<
+  Record<StreamFormat, new (sink: EventSink, calls: ToolCalls) => FrameReader>
+> = { "openai-chat": OpenAiChatReader, "anthropic-messages": AnthropicMessagesReader };
+
+/** @throws MANX_NAME_UNKNOWN for another format, with the list of those that exist. */
+export function createDecoder(format: StreamFormat, options: DecoderOptions = {}): StreamDecoder {
+  lookUp(READERS, format, "stream format");
+  return new FrameDecoder(format, options);
+}
+
+class FrameDecoder implements StreamDecoder {
+  readonly format: StreamFormat;
+  readonly #sse: SseDecoder;
+  readonly #sink = new EventSink();
+  readonly #calls: ToolCalls;
+  readonly #reader: FrameReader;
+  #hasEnded = false;
+
+  constructor(format: StreamFormat, options: DecoderOptions) {
+    this.format = format;
+    this.#sse = new SseDecoder(options.frameBytesMax ?? FRAME_BYTES_MAX);
+    this.#calls = new ToolCalls(this.#sink, options);
+    this.#reader = new READERS[format](this.#sink, this.#calls);
+  }
+
+  get completion(): Completion {
+    return this.#sink.tracker.completion;
+  }
+
+  push(bytes: Uint8Array, atUs: number): readonly StreamEvent[] {
+    if (this.#hasEnded) return [];
+    for (const frame of this.#sse.push(bytes)) this.#read(frame, atUs);
+    return this.#sink.take();
+  }
+
+  end(atUs: number): readonly StreamEvent[] {
+    if (this.#hasEnded) return [];
+    this.#hasEnded = true;
+    const { tracker } = this.#sink;
+    const tailBytes = this.#sse.end();
+    this.#sink.nextFrame(atUs);
+    if (tracker.isWhole) this.#calls.endAll();
+    tracker.end(tailBytes);
+    if (tracker.state === "incomplete") {
+      const detail =
+        tailBytes === 0 ? "ended between frames" : `ended ${tailBytes} bytes into a frame`;
+      this.#sink.emit({ type: "fault", code: "stream-incomplete", detail });
+    }
+    return this.#sink.take();
+  }
+
+  #read(frame: SseFrame, atUs: number): void {
+    const sink = this.#sink;
+    sink.nextFrame(atUs);
+    if (frame.kind === "comment") sink.emit({ type: "ping" });
+    else if (sink.tracker.isDone) sink.tracker.lateFrames += 1;
+    else if (frame.kind === "oversize") {
+      sink.emit({ type: "fault", code: "frame-size", detail: `over ${frame.limitBytes} bytes` });
+    } else this.#readData(frame.data, frame.event);
+  }
+
+  #readData(data: string, eventName: string): void {
+    const sink = this.#sink;
+    if (this.#reader.isTerminal(data)) {
+      this.#calls.endAll();
+      sink.emit({ type: "done" });
+      return;
+    }
+    const value = parse(data);
+    if (isObject(value)) this.#reader.read(value, eventName);
+    else if (data.trim() === "") sink.emit({ type: "ping" });
+    else if (eventName === "error") sink.emit(readWireError(data));
+    else {
+      // What it holds may be a user's words: the fault tells its size only.
+      const detail = `${data.length} characters that are no JSON object`;
+      sink.emit({ type: "fault", code: "frame-json", detail });
+    }
+  }
+}
+
+function parse(data: string): unknown {
+  try {
+    return JSON.parse(data);
+  } catch {
+    return undefined;
+  }
+}

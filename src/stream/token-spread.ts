@@ -1,0 +1,37 @@
+/**
+ * How many tokens were in each chunk, when only their sum is known: in proportion to a weight, rounded by largest
+ * remainder, so that the parts sum to the whole exactly.
+ */
+
+/**
+ * @param total whole tokens, ≥ 0.
+ * @param weights of the chunks, ≥ 0, at least one.
+ * @returns one count a chunk, summing to `total`. The first chunk has a token if there is one, and the last if there are
+ *   two: they carried output, and the time between them is the time that the tokens took.
+ */
+export function spreadTokens(total: number, weights: readonly number[]): number[] {
+  const sum = weights.reduce((before, weight) => before + weight, 0);
+  const exact = weights.map((weight) =>
+    sum === 0 ? total / weights.length : (total * weight) / sum,
+  );
+  const counts = exact.map(Math.floor);
+  const missing = total - counts.reduce((before, count) => before + count, 0);
+  const byRemainder = [...counts.keys()].sort(
+    (a, b) => exact[b]! - counts[b]! - (exact[a]! - counts[a]!) || a - b,
+  );
+  for (const chunk of byRemainder.slice(0, missing)) counts[chunk]! += 1;
+  if (total >= 1) giveOne(counts, 0);
+  if (total >= 2) giveOne(counts, counts.length - 1);
+  return counts;
+}
+
+/** Gives a chunk without tokens one from the chunk that has most to spare; the first keeps one. */
+function giveOne(counts: number[], chunk: number): void {
+  if (counts[chunk]! > 0) return;
+  const spare = (i: number): number => (i === 0 ? counts[i]! - 1 : counts[i]!);
+  let donor = 0;
+  for (let i = 1; i < counts.length; i += 1) if (spare(i) > spare(donor)) donor = i;
+  if (spare(donor) < 1) return;
+  counts[donor]! -= 1;
+  counts[chunk]! += 1;
+}
