@@ -37,9 +37,9 @@ export class LiveConnection {
     this.#socket = connector({ hostname: bare, host, protocol, port }, (error, socket) => {
       if (this.#closed) {
         socket?.destroy();
-      } else if (socket === null) {
+      } else if (error !== null) {
         this.close();
-        done(error ?? new Error("the connector gave no socket"));
+        done(error);
       } else {
         this.#socket = socket;
         this.#client = this.#makeClient(socket);

@@ -100,6 +100,8 @@ function perS(count: number, spanUs: number): number {
   return spanUs === 0 ? 0 : (count * US_PER_S) / spanUs;
 }
 
+const COALESCED_BELOW_US = 1_000;
+
 const ADJUSTED = [0.5, 0.9, 0.95, 0.99] as const;
 
 /**
@@ -146,6 +148,7 @@ function adjustedGauges(
 function runGauges(collector: Collector, shape: RunShape): Record<string, ResultGauge> {
   const { spanUs, elapsedUs, arrivals } = shape;
   const over = collector.completed + collector.failed;
+  const gaps = collector.histograms.chunkGapUs;
   const connections = collector.connections.new + collector.connections.reused;
   const share = (part: number, whole: number): number | null => (whole === 0 ? null : part / whole);
   return {
@@ -193,6 +196,13 @@ function runGauges(collector: Collector, shape: RunShape): Record<string, Result
       value: share(collector.connections.reused, connections),
       n: connections,
       basis: "of all that had a connection",
+    },
+    coalesced: {
+      title: "chunk gaps below 1 ms",
+      unit: "share",
+      value: gaps === undefined ? null : gaps.shareAtMost(COALESCED_BELOW_US - 1),
+      n: gaps?.n ?? 0,
+      basis: "many of them mean that something on the way gathers chunks",
     },
     cachedPrompt: {
       title: "prompt tokens from the server's prefix cache",

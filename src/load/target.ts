@@ -2,6 +2,7 @@
  * What load is sent to, and what comes back. The pacer and the collector know nothing else, so a run against real sockets
  * and one against a server written in ten lines in virtual time are the same run.
  */
+import type { StreamMetrics } from "../stream/index.ts";
 import type { WorkRequest } from "./work-request.ts";
 
 export interface Job {
@@ -55,17 +56,7 @@ export interface Outcome {
 }
 
 /** Of one stream, in the words of src/stream; undefined figures are null, never 0. */
-export interface StreamTimes {
-  readonly ttftUs: number | null;
-  readonly ttfvtUs: number | null;
-  readonly serviceTtftUs: number | null;
-  readonly tpotUs: number | null;
-  readonly chunkGapsUs: readonly number[];
-  /** One per token after the first chunk. */
-  readonly itlUs: readonly number[];
-  readonly stalls: {
-    readonly count: number;
-    readonly stalledUs: number;
-    readonly worstGapUs: number | null;
-  };
-}
+export type StreamTimes = Pick<
+  StreamMetrics,
+  "ttftUs" | "ttfvtUs" | "serviceTtftUs" | "tpotUs" | "chunkGapsUs" | "itlUs"
+> & { readonly stalls: Pick<StreamMetrics["stalls"], "count" | "stalledUs" | "worstGapUs"> };
