@@ -2,7 +2,7 @@
  * One call through the gateway, from the client's request to the last byte of its answer:
  *
  *     request ─► Attempt ─► head ─► Delivery ─► client
- *                   │       data ─► Delivery, and StreamObserver on the side
+ *                   │       data ─► Delivery, and a BodyObserver on the side
  *                   └─ end or fault ─► the one outcome
  *
  * Invariant: every exchange ends once, when its Delivery has closed, with exactly one outcome; by then its attempt is over
@@ -14,10 +14,12 @@ import type { ManxError } from "../core/index.ts";
 import { Attempt, type AttemptSink, type Fault, type UpstreamRequest } from "./attempt.ts";
 import { Delivery } from "./delivery.ts";
 import { type ResponseHead, responseHead } from "./headers.ts";
+import { JsonObserver } from "./json-observer.ts";
 import type { GatewayLimits } from "./limits.ts";
 import type { GatewayMetrics } from "./metrics.ts";
-import { StreamObserver } from "./observer.ts";
+import type { BodyObserver, Ending } from "./observer.ts";
 import type { Route } from "./routes.ts";
+import { StreamObserver } from "./stream-observer.ts";
 import { incompleteError, type Outcome } from "./upstream-fault.ts";
 import type { UpstreamPool } from "./upstream-pool.ts";
 
@@ -46,7 +48,10 @@ export class Exchange implements AttemptSink {
   #readyUs = 0;
   #attempt: Attempt | undefined;
   #attempts = 0;
-  #observer: StreamObserver | undefined;
+  #observer: BodyObserver | undefined;
+  /** How long the client has held the upstream up: time that is not the upstream's. */
+  #heldUs = 0;
+  #blockedUs: number | undefined;
   #outcome: Outcome | undefined;
   #status = 0;
   #endedUs = 0;
@@ -67,8 +72,8 @@ export class Exchange implements AttemptSink {
       writeLimitUs: context.limits.writeUs,
       clock: context.clock,
       events: {
-        onBlocked: () => this.#attempt?.pause(),
-        onDrained: () => this.#attempt?.resume(),
+        onBlocked: () => this.#hold(),
+        onDrained: () => this.#release(),
         onStalled: () => this.#settle("client_stalled"),
         onClosed: () => this.#close(),
       },
@@ -106,29 +111,27 @@ export class Exchange implements AttemptSink {
     metrics.responseBegins(route.name, nowUs - receivedUs);
     this.#status = status;
     const head = responseHead(rawHeaders, this.#marks(nowUs));
-    if (head.isEventStream) this.#observe(head);
+    if (status === 200) this.#observe(head);
     this.#delivery.head(status, head.headers, head.isEventStream && !head.isEncoded);
   }
 
   onData(chunk: Buffer, nowUs: number): void {
+    // Read before it is written: a write may begin a time that does not count.
+    const atUs = nowUs - this.#heldUs;
     this.#delivery.data(chunk);
-    this.#observer?.push(chunk, nowUs);
+    this.#observer?.push(chunk, atUs);
   }
 
   onEnd(last: Buffer | undefined, nowUs: number): void {
-    if (last !== undefined) this.#observer?.push(last, nowUs);
-    const ending = this.#observer?.end(nowUs) ?? "unknown";
-    if (ending === "incomplete") {
-      if (last !== undefined) this.#delivery.data(last);
-      this.cut(incompleteError("a clean end without its terminal frame"), "stream_incomplete");
+    const atUs = nowUs - this.#heldUs;
+    if (last !== undefined) this.#observer?.push(last, atUs);
+    const ending = this.#observer?.end(atUs) ?? "unknown";
+    if (ending !== "incomplete") {
+      this.#endWell(ending, last);
       return;
     }
-    if (ending === "terminal_missing") {
-      this.#context.metrics.terminalMissing(this.#arrival.route.name);
-    }
-    if (ending === "error") this.#settle("stream_error");
-    else this.#settle(this.#status < 400 ? "ok" : "upstream_status");
-    this.#delivery.end(last);
+    if (last !== undefined) this.#delivery.data(last);
+    this.cut(incompleteError("an end of the connection before its time"), "stream_incomplete");
   }
 
   onFault(fault: Fault): void {
@@ -137,14 +140,31 @@ export class Exchange implements AttemptSink {
       this.#try();
       return;
     }
-    // What is cut after the terminal frame, or after an error that the upstream told itself, lacks nothing.
-    const ending = this.#observer?.end(this.#context.clock.nowUs()) ?? "unknown";
-    if (ending === "complete" || ending === "error") {
-      this.#settle(ending === "error" ? "stream_error" : "ok");
-      this.#delivery.end();
-      return;
+    const ending = this.#observer?.end(this.#context.clock.nowUs() - this.#heldUs) ?? "unknown";
+    // What is cut after it was whole, or after an error that the upstream told itself, lacks nothing.
+    if (ending === "incomplete" || ending === "unknown") this.cut(fault.error, fault.outcome);
+    else this.#endWell(ending);
+  }
+
+  #endWell(ending: Ending, last?: Buffer): void {
+    if (ending === "terminal_missing") {
+      this.#context.metrics.terminalMissing(this.#arrival.route.name);
     }
-    this.cut(fault.error, fault.outcome);
+    if (ending === "error") this.#settle("stream_error");
+    else if (ending === "empty") this.#settle("stream_empty");
+    else this.#settle(this.#status < 400 ? "ok" : "upstream_status");
+    this.#delivery.end(last);
+  }
+
+  #hold(): void {
+    this.#blockedUs = this.#context.clock.nowUs();
+    this.#attempt?.pause();
+  }
+
+  #release(): void {
+    this.#heldUs += this.#context.clock.nowUs() - (this.#blockedUs ?? 0);
+    this.#blockedUs = undefined;
+    this.#attempt?.resume();
   }
 
   /** For the client's own timeline: what the gateway took, what the upstream took, and on which connection. */
@@ -163,17 +183,12 @@ export class Exchange implements AttemptSink {
   }
 
   #observe(head: ResponseHead): void {
-    const { route } = this.#arrival;
-    const { metrics } = this.#context;
+    const { route, receivedUs } = this.#arrival;
     if (head.isEncoded) {
-      metrics.streamUnread("encoded");
-      return;
-    }
-    if (route.wire === "other") return;
-    this.#observer = new StreamObserver(route.wire, {
-      onToken: (itlUs) => metrics.token(route.name, itlUs),
-      onUnread: () => metrics.streamUnread("undecodable"),
-    });
+      if (head.isEventStream) this.#context.metrics.streamUnread("encoded");
+    } else if (head.isEventStream) {
+      if (route.format !== null) this.#observer = new StreamObserver(route.format, receivedUs);
+    } else if (head.isJson && head.isUnsized) this.#observer = new JsonObserver();
   }
 
   /** The first outcome counts. */
@@ -187,20 +202,19 @@ export class Exchange implements AttemptSink {
     this.#settle("client_cancelled");
     this.#attempt?.cancel();
     const { route, receivedUs } = this.#arrival;
-    const observer = this.#observer;
-    this.#context.metrics.requestEnds({
+    const { metrics } = this.#context;
+    metrics.requestEnds({
       route: route.name,
       status: this.#status,
       outcome: this.#outcome!,
       e2eUs: this.#endedUs - receivedUs,
       requestBytes: this.#requestBytes,
       responseBytes: this.#delivery.bytes,
-      stream: observer && {
-        ttftUs:
-          observer.firstOutputUs === undefined ? undefined : observer.firstOutputUs - receivedUs,
-        stalls: observer.stalls,
-      },
     });
+    if (this.#observer instanceof StreamObserver) {
+      metrics.streamEnds(route.name, this.#observer.metrics);
+      if (this.#observer.faults > 0) metrics.streamUnread("faulty");
+    }
     this.#onClosed(this);
   }
 }

@@ -71,6 +71,19 @@ describe("response head", () => {
       "br",
     ];
     const head = responseHead(raw, []);
-    expect(head).toEqual({ headers: raw, isEventStream: false, isJson: true, isEncoded: true });
+    expect(head).toEqual({
+      headers: raw,
+      isEventStream: false,
+      isJson: true,
+      isUnsized: false,
+      isEncoded: true,
+    });
+  });
+
+  it("knows a body that nothing but the end of the connection ends", () => {
+    const isUnsized = (...raw: string[]): boolean => responseHead(raw, []).isUnsized;
+    expect(isUnsized("Content-Type", "application/json")).toBe(true);
+    expect(isUnsized("Content-Length", "2")).toBe(false);
+    expect(isUnsized("Transfer-Encoding", "chunked")).toBe(false);
   });
 });

@@ -64,6 +64,8 @@ export interface ResponseHead {
   /** `text/event-stream`. */
   readonly isEventStream: boolean;
   readonly isJson: boolean;
+  /** Neither a length nor chunks: only the end of the connection ends the body, whole or not. */
+  readonly isUnsized: boolean;
   /** Not `identity`: the bytes are passed on, but cannot be read on the side. */
   readonly isEncoded: boolean;
 }
@@ -73,26 +75,31 @@ export interface ResponseHead {
  * @param added further headers, such as Server-Timing.
  */
 export function responseHead(rawHeaders: readonly string[], added: HeaderList): ResponseHead {
-  let headers = pass(rawHeaders, HOP_BY_HOP);
-  const find = (wanted: string): string => {
-    for (let i = 0; i < headers.length; i += 2) {
-      if (headers[i]!.length === wanted.length && headers[i]!.toLowerCase() === wanted) {
-        return headers[i + 1]!;
-      }
-    }
-    return "";
-  };
-  const type = find("content-type").toLowerCase();
+  const passed = pass(rawHeaders, HOP_BY_HOP);
+  const type = find(passed, "content-type").toLowerCase();
   const isEventStream = type.startsWith("text/event-stream");
-  const encoding = find("content-encoding").trim().toLowerCase();
-  if (isEventStream) headers = eventStreamHeaders(headers, find("cache-control"));
+  const encoding = find(passed, "content-encoding").trim().toLowerCase();
+  const headers = isEventStream
+    ? eventStreamHeaders(passed, find(passed, "cache-control"))
+    : passed;
   headers.push(...added);
   return {
     headers,
     isEventStream,
     isJson: type.startsWith("application/json"),
+    isUnsized:
+      find(passed, "content-length") === "" && find(rawHeaders, "transfer-encoding") === "",
     isEncoded: encoding !== "" && encoding !== "identity",
   };
+}
+
+/** @returns the first value, "" if there is none. */
+function find(headers: readonly string[], wanted: string): string {
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = headers[i]!;
+    if (name.length === wanted.length && name.toLowerCase() === wanted) return headers[i + 1]!;
+  }
+  return "";
 }
 
 /** Tells every proxy behind the gateway neither to gather nor to compress (casebook GW-14). */

@@ -5,6 +5,7 @@
  */
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import { US_PER_S } from "../core/index.ts";
+import type { StreamMetrics } from "../stream/index.ts";
 import type { Outcome } from "./upstream-fault.ts";
 import type { UpstreamPool } from "./upstream-pool.ts";
 
@@ -27,12 +28,6 @@ const OVERHEAD_BUCKETS_S = [
   0.1,
 ];
 
-export interface StreamFigures {
-  /** From the receipt of the request; undefined if no output came. */
-  readonly ttftUs: number | undefined;
-  readonly stalls: number;
-}
-
 export interface EndedRequest {
   readonly route: string;
   /** 0 if no head was sent. */
@@ -41,7 +36,6 @@ export interface EndedRequest {
   readonly e2eUs: number;
   readonly requestBytes: number;
   readonly responseBytes: number;
-  readonly stream: StreamFigures | undefined;
 }
 
 export class GatewayMetrics {
@@ -73,6 +67,9 @@ export class GatewayMetrics {
   ]);
   readonly #stalls = this.#counter("stalls_total", "Stalls within streams", ["route"]);
   readonly #stalled = this.#counter("stalled_streams_total", "Streams with a stall", ["route"]);
+  readonly #stalledSeconds = this.#counter("stalled_seconds_total", "Time within stalls", [
+    "route",
+  ]);
   readonly #degraded = this.#counter(
     "terminal_missing_total",
     "Streams that were complete but lacked their terminal frame",
@@ -80,7 +77,7 @@ export class GatewayMetrics {
   );
   readonly #unread = this.#counter(
     "unread_streams_total",
-    "Event streams that could not be read on the side (they were forwarded all the same)",
+    "Event streams that could not be read on the side, or not wholly; they were forwarded",
     ["reason"],
   );
   readonly #retries = this.#counter("retries_total", "Attempts beyond the first", ["reason"]);
@@ -148,12 +145,20 @@ export class GatewayMetrics {
     this.#ttfb.observe({ route }, ttfbUs / US_PER_S);
   }
 
-  token(route: string, itlUs: number): void {
-    this.#itl.observe({ route }, itlUs / US_PER_S);
+  streamUnread(reason: "encoded" | "faulty"): void {
+    this.#unread.inc({ reason });
   }
 
-  streamUnread(reason: "encoded" | "undecodable"): void {
-    this.#unread.inc({ reason });
+  /** TTFT and ITL of one stream, each into its own histogram. */
+  streamEnds(route: string, stream: StreamMetrics): void {
+    if (stream.ttftUs !== null) this.#ttft.observe({ route }, stream.ttftUs / US_PER_S);
+    const labels = { route };
+    for (const itlUs of stream.itlUs) this.#itl.observe(labels, itlUs / US_PER_S);
+    const { count, stalledUs } = stream.stalls;
+    if (count === 0) return;
+    this.#stalls.inc(labels, count);
+    this.#stalled.inc(labels);
+    this.#stalledSeconds.inc(labels, stalledUs / US_PER_S);
   }
 
   terminalMissing(route: string): void {
@@ -161,17 +166,12 @@ export class GatewayMetrics {
   }
 
   requestEnds(ended: EndedRequest): void {
-    const { route, stream } = ended;
+    const { route } = ended;
     this.#inFlightNow -= 1;
     this.#requests.inc({ route, status: String(ended.status), outcome: ended.outcome });
     this.#e2e.observe({ route }, ended.e2eUs / US_PER_S);
     this.#bodyBytes.inc({ direction: "request" }, ended.requestBytes);
     this.#bodyBytes.inc({ direction: "response" }, ended.responseBytes);
-    if (stream === undefined) return;
-    if (stream.ttftUs !== undefined) this.#ttft.observe({ route }, stream.ttftUs / US_PER_S);
-    if (stream.stalls === 0) return;
-    this.#stalls.inc({ route }, stream.stalls);
-    this.#stalled.inc({ route });
   }
 
   /** A request that was answered by the gateway itself. */

@@ -1,26 +1,25 @@
 /**
- * Reads an event stream on the side while its bytes are forwarded unchanged. Nothing that happens here reaches the bytes:
- * whatever the decoder cannot read ends the observation, is counted, and the stream goes on.
+ * Reads a body on the side while its bytes are forwarded unchanged. Nothing that happens here reaches the bytes: what cannot
+ * be read is counted, and the body goes on. What it finds out is whether the body was whole, which the transport alone
+ * cannot tell: a connection that closes early and one that closes in time look alike.
  */
-import type { Wire } from "./routes.ts";
 
-/** How a stream has ended, as far as the protocol tells; "unknown" where it was not read. */
-export type Ending = "complete" | "terminal_missing" | "incomplete" | "error" | "unknown";
+/** How a body has ended, as far as it can tell itself (casebook GW-06). */
+export type Ending =
+  | "complete"
+  /** Whole, though its terminal frame or its finish reason never came. */
+  | "terminal_missing"
+  /** Whole, and without any output. */
+  | "empty"
+  | "incomplete"
+  /** The upstream itself reported an error in it. */
+  | "error"
+  /** It was not read, or says nothing. */
+  | "unknown";
 
-export interface ObserverEvents {
-  onToken(itlUs: number): void;
-  onUnread(): void;
-}
-
-export class StreamObserver {
-  readonly stalls: number = 0;
-  readonly firstOutputUs: number | undefined = undefined;
-
-  constructor(_wire: Wire, _events: ObserverEvents) {}
-
-  push(_chunk: Buffer, _nowUs: number): void {}
-
-  end(_nowUs: number): Ending {
-    return "unknown";
-  }
+export interface BodyObserver {
+  /** @param bytes of one read. */
+  push(bytes: Buffer, nowUs: number): void;
+  /** Also where the body was cut; the first call counts. */
+  end(nowUs: number): Ending;
 }

@@ -4,30 +4,29 @@
  */
 import { ManxError } from "../core/index.ts";
 import type { ErrorDialect } from "../http/index.ts";
-
-/** What the upstream's answer is written in; decides how it is read on the side and how an early end is told. */
-export type Wire = "openai-chat" | "anthropic-messages" | "other";
+import type { StreamFormat } from "../stream/index.ts";
 
 export interface Route {
   readonly name: string;
   readonly method: "GET" | "POST";
   readonly dialect: ErrorDialect;
-  readonly wire: Wire;
+  /** How its event streams are read on the side; null for those that no decoder knows. */
+  readonly format: StreamFormat | null;
 }
 
-function post(name: string, dialect: ErrorDialect, wire: Wire): [string, Route] {
-  return [`/v1/${name}`, { name, method: "POST", dialect, wire }];
+function post(name: string, dialect: ErrorDialect, format: StreamFormat | null): [string, Route] {
+  return [`/v1/${name}`, { name, method: "POST", dialect, format }];
 }
 
-const MODELS: Route = { name: "models", method: "GET", dialect: "openai", wire: "other" };
+const MODELS: Route = { name: "models", method: "GET", dialect: "openai", format: null };
 
 const ROUTES: ReadonlyMap<string, Route> = new Map([
   post("chat/completions", "openai", "openai-chat"),
   post("messages", "anthropic", "anthropic-messages"),
-  post("messages/count_tokens", "anthropic", "other"),
-  post("completions", "openai", "other"),
-  post("responses", "openai", "other"),
-  post("embeddings", "openai", "other"),
+  post("messages/count_tokens", "anthropic", null),
+  post("completions", "openai", null),
+  post("responses", "openai", null),
+  post("embeddings", "openai", null),
   ["/v1/models", MODELS],
 ]);
 

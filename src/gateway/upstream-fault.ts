@@ -7,6 +7,7 @@ export type Outcome =
   | "ok"
   | "upstream_status"
   | "stream_error"
+  | "stream_empty"
   | "stream_incomplete"
   | "upstream_down"
   | "timeout_connect"
@@ -21,6 +22,7 @@ export const OUTCOMES: readonly Outcome[] = [
   "ok",
   "upstream_status",
   "stream_error",
+  "stream_empty",
   "stream_incomplete",
   "upstream_down",
   "timeout_connect",

@@ -2,7 +2,7 @@
 import { connect, type Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { answer, call } from "../support/http-call.ts";
-import { liveGateway, metric, until } from "../support/live-gateway.ts";
+import { liveGateway, metric, requests, until } from "../support/live-gateway.ts";
 import {
   CHAT_DONE,
   chatText,
@@ -159,6 +159,17 @@ describe("bodies and heads", () => {
     );
     expect(slowHead.text()).toContain("408");
     await until(() => gateway.inFlight() === 0);
+    expect(upstream.hits).toHaveLength(0);
+  });
+
+  it("that break off are the client's leaving, and nobody's error", async () => {
+    const { gateway, upstream } = await liveGateway(() => ok);
+    const head = "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 50\r\n\r\n{";
+    const { socket } = raw(gateway.url, head);
+    await until(() => gateway.inFlight() === 1);
+    socket.resetAndDestroy();
+    await until(() => gateway.inFlight() === 0);
+    expect(await requests(gateway, { status: 0, outcome: "client_cancelled" })).toBe(1);
     expect(upstream.hits).toHaveLength(0);
   });
 
