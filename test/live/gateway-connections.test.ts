@@ -77,6 +77,14 @@ describe("reuse", () => {
     expect((await answer(chatUrl)).text).toBe('{"ok":true}');
     expect(upstream.connections).toBe(2);
   });
+
+  it("drops one that never had a request as well, before its bytes can pass for an answer", async () => {
+    const { chatUrl, gateway, upstream } = await liveGateway(() => ok, { preconnect: 1 });
+    await until(() => upstream.openConnections === 1);
+    upstream.sayAll(json(200, { stale: 1 }));
+    await until(() => gateway.connections().open === 0);
+    expect((await answer(chatUrl)).text).toBe('{"ok":true}');
+  });
 });
 
 describe("a kept connection that dies as a request goes out", () => {
@@ -106,6 +114,16 @@ describe("a kept connection that dies as a request goes out", () => {
       expect(await metric(gateway, 'manx_gateway_retries_total{reason="reuse_race"}')).toBe(1);
     },
   );
+
+  it("is not tried again on another that was kept, since that may be dead too", async () => {
+    const { chatUrl, gateway, upstream } = await liveGateway(
+      (hit) => (hit.connection <= 2 ? [{ end: "rst" }] : ok),
+      { preconnect: 2 },
+    );
+    expect(gateway.connections().idle).toBe(2);
+    expect((await answer(chatUrl)).status).toBe(200);
+    expect(upstream.hits).toHaveLength(2);
+  });
 
   it("is tried again once, not more, and never on a connection made for the request", async () => {
     let served = 0;

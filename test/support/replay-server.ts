@@ -35,6 +35,8 @@ export interface ReplayServer {
   readonly openConnections: number;
   /** Resolves with the n-th hit, counted from 1. */
   hit(n: number): Promise<Hit>;
+  /** Writes on every connection that is open, asked or not. */
+  sayAll(bytes: string): void;
   /** Cuts every connection that is open, and goes on listening. */
   cutAll(how: "fin" | "rst"): void;
   close(): Promise<void>;
@@ -89,6 +91,9 @@ export async function startReplayServer(
     hit: async (n) => {
       while (hits.length < n) await new Promise<void>((resolve) => waiting.push(resolve));
       return hits[n - 1]!;
+    },
+    sayAll: (bytes) => {
+      for (const socket of sockets) socket.write(bytes);
     },
     cutAll: (how) => {
       for (const socket of sockets) end(socket, how);

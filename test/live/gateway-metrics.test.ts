@@ -1,0 +1,80 @@
+/** What /metrics says of streams whose truth is known. */
+import { describe, expect, it } from "vitest";
+import { answer, call } from "../support/http-call.ts";
+import { liveGateway, metric, until } from "../support/live-gateway.ts";
+import {
+  CHAT_DONE,
+  chatText,
+  chunk,
+  EVENT_STREAM_HEAD,
+  LAST_CHUNK,
+  type Step,
+  sleep,
+} from "../support/replay-server.ts";
+
+const CHAT = '{route="chat/completions"}';
+
+function stream(...parts: [afterMs: number, text: string][]): Step[] {
+  return [
+    { bytes: EVENT_STREAM_HEAD },
+    ...parts.map(([afterMs, text]) => ({ afterMs, bytes: chunk(text) })),
+    { bytes: LAST_CHUNK },
+  ];
+}
+
+const end: [number, string] = [0, chatText("", "stop") + CHAT_DONE];
+
+describe("stream metrics", () => {
+  it("count TTFT to the first output, not to the head, a role or a comment", async () => {
+    const role = chatText("");
+    const { chatUrl, gateway } = await liveGateway(() =>
+      stream([0, `: wait\n\n${role}`], [200, chatText("a")], [50, chatText("b")], end),
+    );
+    await answer(chatUrl);
+    await until(() => gateway.inFlight() === 0);
+    const ttftS = await metric(gateway, `manx_gateway_ttft_seconds_sum${CHAT}`);
+    expect(ttftS).toBeGreaterThanOrEqual(0.2);
+    expect(ttftS).toBeLessThan(0.24);
+    expect(await metric(gateway, `manx_gateway_ttfb_seconds_sum${CHAT}`)).toBeLessThan(0.1);
+    expect(await metric(gateway, `manx_gateway_itl_seconds_count${CHAT}`)).toBe(1);
+    expect(await metric(gateway, `manx_gateway_stalls_total${CHAT}`)).toBe(0);
+  });
+
+  it("see a pause of the upstream as a stall", async () => {
+    const { chatUrl, gateway } = await liveGateway(() =>
+      stream([0, chatText("a")], [1_150, chatText("b")], end),
+    );
+    await answer(chatUrl);
+    await until(() => gateway.inFlight() === 0);
+    expect(await metric(gateway, `manx_gateway_stalls_total${CHAT}`)).toBe(1);
+    expect(await metric(gateway, `manx_gateway_stalled_streams_total${CHAT}`)).toBe(1);
+    expect(await metric(gateway, `manx_gateway_stalled_seconds_total${CHAT}`)).toBeGreaterThan(1.1);
+  });
+
+  it("do not blame the upstream for a pause of the client (GW-15)", async () => {
+    const large = Array.from({ length: 64 }, (): [number, string] => [
+      0,
+      chatText("x".repeat(2 ** 18)),
+    ]);
+    const { chatUrl, gateway } = await liveGateway(() => stream(...large, end));
+    const made = call(chatUrl, { paused: true });
+    const response = await made.head;
+    await sleep(1_300);
+    response.resume();
+    expect((await made.ended).clean).toBe(true);
+    await until(() => gateway.inFlight() === 0);
+    expect(await metric(gateway, `manx_gateway_itl_seconds_count${CHAT}`)).toBe(63);
+    expect(await metric(gateway, `manx_gateway_stalls_total${CHAT}`)).toBe(0);
+    expect(await metric(gateway, `manx_gateway_itl_seconds_sum${CHAT}`)).toBeLessThan(1);
+  });
+
+  it("count a frame that cannot be read, and read on", async () => {
+    const { chatUrl, gateway } = await liveGateway(() =>
+      stream([0, chatText("a")], [5, "data: {broken\n\n"], [5, chatText("b")], end),
+    );
+    expect((await answer(chatUrl)).clean).toBe(true);
+    await until(() => gateway.inFlight() === 0);
+    expect(await metric(gateway, 'manx_gateway_unread_streams_total{reason="faulty"}')).toBe(1);
+    expect(await metric(gateway, `manx_gateway_itl_seconds_count${CHAT}`)).toBe(1);
+  });
+});
