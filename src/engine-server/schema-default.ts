@@ -7,7 +7,7 @@ const DEPTH_MAX = 32;
 
 /** @returns JSON text; `{}` for a schema that is missing or no object. */
 export function jsonOfSchema(schema: unknown): string {
-  return JSON.stringify(sampleOf(schema, 0) ?? {});
+  return JSON.stringify(sampleOf(schema, 0));
 }
 
 function sampleOf(schema: unknown, depth: number): unknown {
