@@ -16,7 +16,7 @@ const histogram = z.object({
   sum: z.number().nonnegative(),
   min: z.number().nullable(),
   max: z.number().nullable(),
-  buckets: z.array(count).describe("pairs of bucket index and count, ascending"),
+  buckets: z.array(count).describe("pairs: distance to the bucket index before, count"),
 });
 
 const quantile = z.object({

@@ -107,12 +107,12 @@ export const PREFIX_ROWS: readonly RowPlan[] = [
     cell: (_, run) => percentileCell(run, "itlUs"),
   },
   {
-    title: SLO_TITLE,
+    title: "throughput, all at once",
     unit: "per-s",
     better: "higher",
     published: null,
-    because: "the rate that users can be given",
-    cell: (result) => plain(result.sustainedPerS, result.sustainedRequests),
+    because: "prompts of 12,000 tokens are bound by computing them; hits are what is left out",
+    cell: (result, run) => plain(result.peakPerS, run.counts.offered),
   },
 ];
 
@@ -165,7 +165,11 @@ function describe(ratio: number): string {
   return `${size.toFixed(digits)}× ${ratio >= 1 ? "better" : "worse"}`;
 }
 
-export function percentileCell(run: ResultRun, metric: string, wanted = 0.99): Omit<RowCell, "run"> {
+export function percentileCell(
+  run: ResultRun,
+  metric: string,
+  wanted = 0.99,
+): Omit<RowCell, "run"> {
   const quantile = run.metrics[metric]?.quantiles.find(({ q }) => q === wanted);
   if (quantile === undefined) return plain(null, 0);
   const { value, low, high, n, beyond } = quantile;

@@ -155,11 +155,22 @@ const LIVE_ROWS: readonly LiveRow[] = [
     title: "TTFT p50",
     metric: "ttftUs",
     q: 0.5,
-    remark: "on loopback a new connection costs a fraction of a millisecond; over a network one to three round trips more",
+    remark:
+      "on loopback a new connection costs a fraction of a millisecond; over a network one to three round trips more",
   },
-  { title: "TTFT p95", metric: "ttftUs", q: 0.95, remark: "the engine's own queue, the same for all three" },
+  {
+    title: "TTFT p95",
+    metric: "ttftUs",
+    q: 0.95,
+    remark: "the engine's own queue, the same for all three",
+  },
   { title: "ITL p50", metric: "itlUs", q: 0.5, remark: "one step of the engine" },
-  { title: "ITL p99", metric: "itlUs", q: 0.99, remark: "prompts of others in the step, and this machine's own jitter" },
+  {
+    title: "ITL p99",
+    metric: "itlUs",
+    q: 0.99,
+    remark: "prompts of others in the step, and this machine's own jitter",
+  },
   { title: "E2E p95", metric: "e2eUs", q: 0.95, remark: "" },
 ];
 

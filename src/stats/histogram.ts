@@ -20,7 +20,7 @@ export interface HistogramJson {
   readonly sum: number;
   readonly min: number | null;
   readonly max: number | null;
-  /** Pairs: bucket index, count; ascending. */
+  /** Pairs in ascending order: distance to the index of the pair before (first: to 0), count. Short, as most are neighbours. */
   readonly buckets: readonly number[];
 }
 
@@ -123,9 +123,12 @@ export class Histogram {
 
   toJSON(): HistogramJson {
     const buckets: number[] = [];
+    let before = 0;
     for (let bucket = 0; bucket < this.#counts.length; bucket += 1) {
       const count = this.#counts[bucket]!;
-      if (count > 0) buckets.push(bucket, count);
+      if (count === 0) continue;
+      buckets.push(bucket - before, count);
+      before = bucket;
     }
     const empty = this.#n === 0;
     return {
@@ -144,8 +147,9 @@ export class Histogram {
       `histogram has ${SUB_BITS} sub-bucket bits, got ${json.subBits}`,
     );
     const histogram = new Histogram();
+    let bucket = 0;
     for (let i = 0; i + 1 < json.buckets.length; i += 2) {
-      const bucket = json.buckets[i]!;
+      bucket += json.buckets[i]!;
       assert(bucket >= 0 && bucket < LONGEST, "a bucket index is in range");
       if (bucket >= histogram.#counts.length) histogram.#grow(bucket);
       histogram.#counts[bucket]! += json.buckets[i + 1]!;
