@@ -1,13 +1,18 @@
 /**
  * Chunked prefill (Sarathi-Serve, Agrawal et al., OSDI 2024): a step computes one token of every answer under way, and
- * fills what is left of its token budget with pieces of prompts, first of those begun, then from the queue.
+ * fills what is left of its token budget with pieces of prompts, first of the one begun, then from the queue.
+ *
+ * At most one prompt is begun at a time, since it takes all that is left. Every answer once entered through the budget, and
+ * when the begun prompt did, the others left it at least one token. So answers never exceed the budget, and never starve
+ * a begun prompt; what Vidur does in those two cases cannot be seen.
  */
+import { assert } from "../../core/index.ts";
 import { requireCount } from "./block-ledger.ts";
 import type { ReferenceRequest } from "./reference-request.ts";
-import { byArrival, type ReferenceOptions, ReferenceScheduler } from "./reference-scheduler.ts";
+import { type ReferenceOptions, ReferenceScheduler } from "./reference-scheduler.ts";
 
 export interface ChunkedMixedOptions extends ReferenceOptions {
-  /** Budget of a step. Decodes count against it but are never refused for it. */
+  /** Token budget of a step. */
   readonly chunkTokens: number;
 }
 
@@ -24,16 +29,13 @@ export class ChunkedMixedReference extends ReferenceScheduler {
 
   protected compose(): void {
     const begun: ReferenceRequest[] = [];
-    let next = 0;
-    // In the order in which they fell idle, not of arrival. Who is set aside as begun is no longer in the list's tail, where
-    // victims are taken from; who stands further back still is, whatever its state.
-    for (; next < this.idle.length && this.batch.size < this.sequencesMax; next += 1) {
-      const request = this.idle[next]!;
-      if (request.isReady) this.addDecode(next);
+    for (let i = 0; i < this.idle.length; i += 1) {
+      const request = this.idle[i]!;
+      if (request.isReady) this.addDecode(i);
       else begun.push(request);
     }
-    const skipped = this.#continuePrompts(begun);
-    this.idle = [...skipped, ...this.idle.slice(next)].sort(byArrival);
+    this.idle = [];
+    for (const request of begun) this.#continuePrompt(request);
     this.#admit();
   }
 
@@ -41,15 +43,11 @@ export class ChunkedMixedReference extends ReferenceScheduler {
     return this.#chunkTokens - this.batch.tokens;
   }
 
-  /** Their blocks exist, so memory is no question. Answers those for whom no budget was left. */
-  #continuePrompts(begun: readonly ReferenceRequest[]): ReferenceRequest[] {
-    const skipped: ReferenceRequest[] = [];
-    for (const request of begun) {
-      const tokens = Math.min(request.promptTokens - request.processed, this.#budget);
-      if (tokens > 0) this.batch.add(request, tokens);
-      else skipped.push(request);
-    }
-    return skipped;
+  /** Its blocks exist, so memory is no question. */
+  #continuePrompt(request: ReferenceRequest): void {
+    const tokens = Math.min(request.promptTokens - request.processed, this.#budget);
+    assert(tokens > 0, "decodes leave the begun prompt a token");
+    this.batch.add(request, tokens);
   }
 
   /** Blocks for the whole prompt at once, tokens as far as the budget goes. May take back who was just restarted. */

@@ -4,7 +4,7 @@
  * against the token limit.
  */
 import { requireCount } from "./block-ledger.ts";
-import { byArrival, type ReferenceOptions, ReferenceScheduler } from "./reference-scheduler.ts";
+import { type ReferenceOptions, ReferenceScheduler } from "./reference-scheduler.ts";
 
 export interface PrefillFirstOptions extends ReferenceOptions {
   /** Most prompt tokens of a step, padding included. */
@@ -24,7 +24,9 @@ export class PrefillFirstReference extends ReferenceScheduler {
 
   protected compose(): void {
     this.#admit();
-    if (this.batch.size === 0) this.#decode();
+    if (this.batch.size > 0) return;
+    for (let i = 0; i < this.idle.length; i += 1) this.addDecode(i);
+    this.idle = [];
   }
 
   /** First come, first served; a head that cannot come in holds up all behind it. */
@@ -37,14 +39,5 @@ export class PrefillFirstReference extends ReferenceScheduler {
       if ((this.batch.size + 1) * longestTokens > this.#paddedTokensMax) return;
       this.admitHead(this.ledger.blocksFor(head.promptTokens), head.promptTokens);
     }
-  }
-
-  #decode(): void {
-    this.idle.sort(byArrival);
-    let next = 0;
-    for (; next < this.idle.length && this.batch.size < this.sequencesMax; next += 1) {
-      this.addDecode(next);
-    }
-    this.idle = this.idle.slice(next);
   }
 }

@@ -10,14 +10,17 @@
  * requests in the same order, the same token counts, the same price and the same times, bit by bit. So our reading of four
  * published policies is theirs, memory shortage and restarts included, and the bookkeeping around them loses nothing.
  *
- * **What it does not prove.** Nothing about hardware: both sides read the same kernel tables, which are coarse and old.
- * Nothing about today's engines either, whose schedulers have moved on; the twin's own schedulers follow those, and a
- * test compares them with the reference where their rules agree (twin-agreement.test.ts).
+ * The twin's own schedulers repeat the runs in which memory is never short too; where it is, they follow today's engines,
+ * and twin-agreement.test.ts says under which rules they would still agree.
+ *
+ * **What it does not prove.** Nothing about hardware: both sides read the same kernel tables, which are coarse and old. And
+ * nothing about what the recorded runs do not exercise: pipeline stages, several replicas, a step in which nobody can be
+ * scheduled although some wait.
  */
 import { ManxError } from "../../core/index.ts";
 import type { ReferenceBatch } from "./reference-batch.ts";
 import { ReferenceRequest, type ReferenceShape } from "./reference-request.ts";
-import { byArrival, type ReferenceScheduler } from "./reference-scheduler.ts";
+import type { ReferenceScheduler } from "./reference-scheduler.ts";
 import type { ReferenceCost } from "./table-cost.ts";
 
 export interface ReferenceRestart {
@@ -56,7 +59,9 @@ export class ReferenceEngine {
   /** @throws MANX_REQUEST_INVALID */
   constructor(options: ReferenceEngineOptions) {
     this.#options = options;
-    this.requests = options.requests.map((shape) => new ReferenceRequest(shape)).sort(byArrival);
+    this.requests = options.requests
+      .map((shape) => new ReferenceRequest(shape))
+      .sort((a, b) => a.arrivedS - b.arrivedS);
   }
 
   /**

@@ -7,6 +7,10 @@
  *                   │       commit ▼ │ plan
  *                   └──restart──── idle
  *
+ * Invariant: idle requests, then the queue, are in order of arrival. For victims are taken from the end of one and put at
+ * the front of the other, and steps keep the order. So the victim is always the youngest, as in the twin's own schedulers,
+ * and where Vidur sorts there is nothing to sort.
+ *
  * They are the policies of the simulator Vidur (Agrawal et al., MLSys 2024), written anew from their rules, flaws
  * included, so that a run of Vidur can be repeated to the last bit; see reference-engine.ts for what that proves.
  */
@@ -29,7 +33,7 @@ export abstract class ReferenceScheduler {
   readonly ledger: BlockLedger;
   readonly sequencesMax: number;
   protected readonly queue = new Fifo<ReferenceRequest>(WAITING_MAX);
-  /** Members of a step leave it for as long as the step lasts. */
+  /** In order of arrival. Members of a step leave it for as long as the step lasts. */
   protected idle: ReferenceRequest[] = [];
   protected readonly batch = new ReferenceBatch();
   #onRestart: RestartListener | undefined;
@@ -50,14 +54,15 @@ export abstract class ReferenceScheduler {
     return this.queue.peek();
   }
 
+  /** In order of arrival. */
   enqueue(request: ReferenceRequest): void {
     assert(this.queue.push(request), `at most ${WAITING_MAX} requests wait`);
   }
 
   /** The next step, good until `commit`; undefined if nothing can be computed now. */
   plan(nowS: number, onRestart?: RestartListener): ReferenceBatch | undefined {
+    assert(this.batch.size === 0, "one step at a time");
     this.#onRestart = onRestart;
-    this.batch.reset();
     this.compose();
     for (const request of this.batch.requests) {
       if (Number.isNaN(request.scheduledS)) request.scheduledS = nowS;
@@ -76,11 +81,23 @@ export abstract class ReferenceScheduler {
     this.batch.reset();
   }
 
-  /** Conservation of blocks, with or without a step in flight. @throws MANX_INTERNAL */
+  /** Conservation of blocks and order, with or without a step in flight. @throws MANX_INTERNAL */
   check(): void {
     this.ledger.check([...this.idle, ...this.batch.requests]);
-    for (const request of this.queue) assert(request.blocks === 0, "who waits has no blocks");
+    this.#checkOrder();
     assert(this.ledger.holders <= this.sequencesMax, "no more are under way than may be");
+  }
+
+  #checkOrder(): void {
+    let arrivedS = 0;
+    for (const request of this.idle) {
+      assert(request.arrivedS >= arrivedS, "idle requests are in order of arrival");
+      arrivedS = request.arrivedS;
+    }
+    const { head } = this;
+    if (head === undefined) return;
+    assert(head.blocks === 0, "who waits has no blocks");
+    assert(head.arrivedS >= arrivedS, "who waits is younger than who is under way");
   }
 
   /** Fills the batch, which is empty, from the queue and the idle list. */
@@ -96,7 +113,7 @@ export abstract class ReferenceScheduler {
 
   /**
    * Adds one token of `idle[index]` to the step. If no block is free, those at the end of the idle list are restarted until
-   * one is, and if nobody is left behind it, the request itself, which then stays out.
+   * one is; if nobody is left there, the request itself is, and stays out.
    */
   protected addDecode(index: number): void {
     const request = this.idle[index]!;
@@ -117,9 +134,4 @@ export abstract class ReferenceScheduler {
     assert(this.queue.unshift(victim), `at most ${WAITING_MAX} requests wait`);
     this.#onRestart?.(victim, processed);
   }
-}
-
-/** Oldest first; for a stable sort. */
-export function byArrival(a: ReferenceRequest, b: ReferenceRequest): number {
-  return a.arrivedS - b.arrivedS;
 }
