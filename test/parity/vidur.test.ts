@@ -5,6 +5,7 @@
 import { describe, expect, it } from "vitest";
 import type { ReferenceBatch } from "../../src/engine/index.ts";
 import { costOf, GOLDEN_NAMES, type GoldenRun, readGolden, repeat } from "./golden-run.ts";
+import { repeatOnTwin } from "./twin-run.ts";
 
 /** Steps and restarts of each run, so that an emptied file cannot pass. */
 const EXPECTED: Readonly<Record<(typeof GOLDEN_NAMES)[number], readonly [number, number]>> = {
@@ -38,6 +39,32 @@ describe("a run of Vidur is repeated bit by bit", () => {
     const cost = costOf({ meta: first!.meta, tables_ms: merged });
     expect(repeat(first!, cost).timeErrorMax).toBe(0);
   });
+});
+
+/**
+ * Where memory is not short and no prompt is padded, the rules of the twin's own schedulers are the published ones. Under
+ * shortage they differ on purpose: no watermark, no block held back from a decode that needs none, nobody let in during a
+ * step that threw somebody out, and an unread prompt stays a prompt.
+ */
+describe("the twin's own scheduler repeats a run as well", () => {
+  it.each([
+    ["chunked", "sarathi512_q1.0"],
+    ["chunked", "sarathi512_q1.0_cap8"],
+    ["whole prompts beside decodes", "orca_q1.0"],
+    ["static", "ft_q0.25_cap6_n200"],
+  ] as const)("%s: %s", (_, name) => {
+    const whole = { steps: EXPECTED[name][0], isWhole: true, otherTimes: 0 };
+    expect(repeatOnTwin(readGolden(name))).toEqual(whole);
+  });
+
+  it.each(["vllm_q1.0", "vllm_q1.0_b600", "sarathi64_q1.0_b300_n200"] as const)(
+    "%s: up to the first step in which memory decides",
+    (name) => {
+      const { steps, isWhole } = repeatOnTwin(readGolden(name));
+      expect(isWhole).toBe(false);
+      expect(steps).toBeGreaterThan(100);
+    },
+  );
 });
 
 /** Each case changes one number that a rule reads. A comparison that lets one of them through proves nothing. */
