@@ -94,6 +94,21 @@ describe("a body that is no event stream", () => {
   });
 });
 
+describe("a stream that no decoder reads", () => {
+  it("and that is reset where it has no length is not taken for whole", async () => {
+    const opening = head(200, { "content-type": "text/event-stream", connection: "close" });
+    const body = 'event: response.created\ndata: {"type":"response.created"}\n\n';
+    const { gateway } = await liveGateway(() => [
+      { bytes: opening },
+      { bytes: body },
+      { afterMs: 20, end: "rst" },
+    ]);
+    const { text } = await answer(`${gateway.url}/v1/responses`);
+    expect(text.startsWith(body)).toBe(true);
+    expect(text).toContain('"code":"MANX_STREAM_INCOMPLETE"');
+  });
+});
+
 describe("an upstream that fails before its head", () => {
   it.each([
     ["closes", [{ end: "fin" }], "MANX_UPSTREAM_DOWN"],
