@@ -1,85 +1,26 @@
-/** The live twin as its clients meet it: real sockets, the official client, bad input, and the same twin in virtual time. */
-import { request as httpRequest, type IncomingMessage } from "node:http";
+/** The live twin as its clients meet it: the official client, many at a time, going down. */
 import { connect } from "node:net";
-import OpenAI from "openai";
+import type OpenAI from "openai";
 import { afterEach, describe, expect, it } from "vitest";
-import { Random, realClock, SimClock } from "../../src/clock/index.ts";
+import { ENGINE_DEFAULTS } from "../../src/engine/index.ts";
+import { approximateTokens } from "../../src/engine-server/index.ts";
 import {
-  type Batch,
-  buildEngine,
-  type CostModel,
-  ENGINE_DEFAULTS,
-  type EngineConfig,
-  type EngineRequest,
-} from "../../src/engine/index.ts";
-import {
-  approximateTokens,
-  type EngineServer,
-  type EngineServerOptions,
-  startEngineServer,
-} from "../../src/engine-server/index.ts";
+  clientOf,
+  hello,
+  metric,
+  post,
+  startTwin,
+  stopTwins,
+  until,
+} from "../support/live-twin.ts";
 
-/** A step of 2 ms and 10 µs a token: cheap enough for a test, long enough for a host timer. */
-const cheap: CostModel = { name: "cheap", stepUs: (batch: Batch) => 2_000 + 10 * batch.tokens };
+const { model } = ENGINE_DEFAULTS;
 
-const servers: EngineServer[] = [];
-
-async function start(
-  config: Partial<EngineConfig> = {},
-  options: Partial<EngineServerOptions> = {},
-): Promise<EngineServer> {
-  const server = await startEngineServer({
-    config: { ...ENGINE_DEFAULTS, ...config },
-    clock: realClock,
-    port: 0,
-    cost: cheap,
-    checked: true,
-    ...options,
-  });
-  servers.push(server);
-  return server;
-}
-
-afterEach(async () => {
-  await Promise.all(servers.splice(0).map((server) => server.close()));
-});
-
-function clientOf(server: EngineServer): OpenAI {
-  return new OpenAI({ baseURL: `${server.url}/v1`, apiKey: "none", maxRetries: 0 });
-}
-
-const model = ENGINE_DEFAULTS.model;
-const hello = [{ role: "user" as const, content: "say hello to the twin" }];
-
-interface Refusal {
-  readonly error: { message: string; code: string; manx_code: string; param: string | null };
-}
-
-async function post(server: EngineServer, body: unknown, path = "/v1/chat/completions") {
-  return await fetch(server.url + path, {
-    method: "POST",
-    body: typeof body === "string" ? body : JSON.stringify(body),
-  });
-}
-
-/** The value of the one sample of a metric whose line starts with this. */
-async function metric(server: EngineServer, start: string): Promise<number> {
-  const lines = (await server.metricsText()).split("\n").filter((line) => line.startsWith(start));
-  expect(lines, start).toHaveLength(1);
-  return Number(lines[0]!.slice(lines[0]!.lastIndexOf(" ")));
-}
-
-async function until(isTrue: () => boolean, what: string): Promise<void> {
-  for (let tries = 0; tries < 2_000; tries += 1) {
-    if (isTrue()) return;
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
-  throw new Error(`waited in vain for: ${what}`);
-}
+afterEach(stopTwins);
 
 describe("through the official client", () => {
   it("streams as many words as the usage says, once more the same, and whole the same", async () => {
-    const server = await start();
+    const server = await startTwin();
     const client = clientOf(server);
     const read = async () => {
       const stream = await client.chat.completions.create({
@@ -121,7 +62,7 @@ describe("through the official client", () => {
   });
 
   it("gives lengths that a trace dictates, and stops", async () => {
-    const client = clientOf(await start());
+    const client = clientOf(await startTwin());
     const body = { model, messages: hello, max_tokens: 500, manx: { output_tokens: 33 } };
     const answer = await client.chat.completions.create(body as typeof body & { stream?: false });
     expect(answer.usage?.completion_tokens).toBe(33);
@@ -129,7 +70,7 @@ describe("through the official client", () => {
   });
 
   it("streams a scripted tool call whose arguments parse, with text before it", async () => {
-    const client = clientOf(await start());
+    const client = clientOf(await startTwin());
     const args = { query: "tails of cats", limit: 3 };
     const manx = { output_tokens: 4, tool_calls: [{ name: "search", arguments: args }] };
     const runner = client.chat.completions.stream({ model, messages: hello, ...{ manx } });
@@ -142,7 +83,7 @@ describe("through the official client", () => {
   });
 
   it("gets a forced tool call whole, and JSON in the form that it asked for", async () => {
-    const client = clientOf(await start());
+    const client = clientOf(await startTwin());
     const parameters = {
       type: "object",
       properties: { city: { type: "string" } },
@@ -170,7 +111,7 @@ describe("through the official client", () => {
   });
 
   it("serves completions and lists its model", async () => {
-    const client = clientOf(await start({}, { servedModel: "cat" }));
+    const client = clientOf(await startTwin({}, { servedModel: "cat" }));
     const asked = { model: "cat", prompt: "a b c", max_tokens: 4, ignore_eos: true };
     const answer = await client.completions.create({ ...asked, ...{ stream: false } });
     expect(answer.usage).toMatchObject({ prompt_tokens: 3, completion_tokens: 4 });
@@ -184,7 +125,7 @@ describe("through the official client", () => {
   });
 
   it("raises the client's own typed errors", async () => {
-    const client = clientOf(await start());
+    const client = clientOf(await startTwin());
     const wrong = client.chat.completions.create({ model: "gpt-9", messages: hello });
     await expect(wrong).rejects.toMatchObject({ status: 404, code: "model_not_found" });
     await expect(wrong).rejects.toThrow(`"${model}"`);
@@ -194,163 +135,9 @@ describe("through the official client", () => {
   });
 });
 
-describe("what a client can do wrong", () => {
-  it("answers each bad body with 400, the field and a stable code, and goes on", async () => {
-    const server = await start();
-    const bodies: [unknown, string | null][] = [
-      ["", "request body"],
-      ["{", "request body"],
-      ["[]", "request body"],
-      ["null", "request body"],
-      [{}, "messages"],
-      [{ messages: hello, max_tokens: 0 }, "max_tokens"],
-      [{ messages: hello, max_tokens: "5" }, "max_tokens"],
-      [{ messages: hello, n: 3 }, "n"],
-      [{ messages: hello, stream: 1 }, "stream"],
-      [{ messages: [{ role: "user", content: "x ".repeat(17_000) }] }, null],
-    ];
-    for (const [body, param] of bodies) {
-      const response = await post(server, body);
-      const { error } = (await response.json()) as Refusal;
-      expect([response.status, error.param]).toEqual([400, param]);
-      expect(error.manx_code).toMatch(/^MANX_REQUEST_(INVALID|NEVER_FITS)$/);
-    }
-    expect((await post(server, { messages: hello, max_tokens: 1 })).status).toBe(200);
-    const refused = await metric(server, 'manx_engine_refused_total{code="MANX_REQUEST_INVALID"');
-    expect(refused).toBe(bodies.length - 1);
-  });
-
-  it("refuses what the KV memory can never hold, streaming or not, at once", async () => {
-    const server = await start({ memoryShare: 0.236, contextMax: 131_072 });
-    const { totalTokens } = server.engine.scheduler.kv;
-    expect(totalTokens).toBeLessThan(60_000);
-    for (const stream of [true, false]) {
-      const response = await post(server, { messages: hello, max_tokens: 100_000, stream });
-      const { error } = (await response.json()) as Refusal;
-      expect([response.status, error.manx_code]).toEqual([400, "MANX_REQUEST_NEVER_FITS"]);
-      expect(error.message).toContain(`${totalTokens} tokens`);
-    }
-    // A trace's length is promised, so it is refused as well, and not cut.
-    const forced = await post(server, { messages: hello, manx: { output_tokens: 100_000 } });
-    expect(forced.status).toBe(400);
-    await forced.text();
-  });
-
-  it("refuses a body over the limit, declared or not", async () => {
-    const server = await start({}, { bodyBytesMax: 1_000 });
-    const declared = await post(server, "x".repeat(2_000));
-    expect(declared.status).toBe(413);
-    expect(((await declared.json()) as Refusal).error.manx_code).toBe("MANX_BODY_TOO_LARGE");
-    const status = await new Promise((resolve, reject) => {
-      const chunked = httpRequest(`${server.url}/v1/chat/completions`, { method: "POST" });
-      chunked.on("response", (response) => resolve(response.resume().statusCode));
-      chunked.on("error", reject);
-      for (let i = 0; i < 20; i += 1) chunked.write("x".repeat(100));
-      chunked.end();
-    });
-    expect(status).toBe(413);
-    expect((await post(server, { messages: hello, max_tokens: 1 })).status).toBe(200);
-  });
-
-  it("names its routes to those who miss them, and survives bytes that are no HTTP", async () => {
-    const server = await start();
-    for (const [method, path] of [
-      ["GET", "/v1/chat/completions"],
-      ["POST", "/v1/embeddings"],
-      ["GET", "/metrics/x"],
-    ] as const) {
-      const response = await fetch(server.url + path, { method });
-      expect(response.status).toBe(404);
-      expect(((await response.json()) as Refusal).error.message).toContain(
-        "POST /v1/chat/completions",
-      );
-    }
-    const { port } = new URL(server.url);
-    await new Promise<void>((resolve) => {
-      const socket = connect(Number(port), "127.0.0.1", () =>
-        socket.write("\x16\x03\x01 no\r\n\r\n"),
-      );
-      socket.on("error", () => undefined).on("close", () => resolve());
-      socket.resume();
-    });
-    const health = await fetch(`${server.url}/health`);
-    expect([health.status, await health.json()]).toEqual([200, { status: "ok" }]);
-    expect(await (await fetch(server.url)).text()).toContain("manx engine");
-  });
-
-  it("answers 429 with Retry-After when its queue is full, and serves again afterwards", async () => {
-    const server = await start({ sequencesMax: 1 }, { waitingMax: 2 });
-    const busy = { messages: hello, manx: { output_tokens: 100 } };
-    const taken = [post(server, busy), post(server, busy), post(server, busy)];
-    await until(() => server.engine.scheduler.waiting === 2, "a full queue");
-    const response = await post(server, busy);
-    expect(response.status).toBe(429);
-    expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
-    expect(((await response.json()) as Refusal).error.code).toBe("rate_limit_exceeded");
-    for (const answer of await Promise.all(taken)) expect(answer.status).toBe(200);
-    expect((await post(server, { messages: hello, max_tokens: 1 })).status).toBe(200);
-  });
-});
-
-describe("a client that leaves", () => {
-  /** Sends a request that would take a minute, and hangs up when `when` says so. */
-  async function hangUp(server: EngineServer, stream: boolean, when: "queued" | "streaming") {
-    const body = JSON.stringify({ messages: hello, stream, manx: { output_tokens: 16_000 } });
-    const request = httpRequest(`${server.url}/v1/chat/completions`, { method: "POST" });
-    request.on("error", () => undefined);
-    const answered = new Promise<IncomingMessage>((resolve) => request.on("response", resolve));
-    request.end(body);
-    if (when === "streaming") {
-      const response = await answered;
-      await new Promise((resolve) => response.once("data", resolve));
-    } else {
-      await until(() => server.engine.scheduler.waiting > 0, "a queued request");
-    }
-    request.destroy();
-  }
-
-  it("has its memory freed at once: mid-stream, not streaming, and from the queue", async () => {
-    const server = await start({ sequencesMax: 1 });
-    const { scheduler } = server.engine;
-    await hangUp(server, true, "streaming");
-    await until(() => scheduler.running === 0, "no running request");
-    expect(scheduler.kv.reservedTokens).toBe(0);
-
-    const staying = post(server, { messages: hello, manx: { output_tokens: 200 } });
-    await until(() => scheduler.running === 1, "a running request");
-    await hangUp(server, false, "queued");
-    await until(() => scheduler.waiting === 0, "an empty queue");
-    expect((await staying).status).toBe(200);
-    await until(() => scheduler.running === 0, "no running request");
-    expect(scheduler.kv.reservedTokens).toBe(0);
-    expect(await metric(server, "vllm:num_requests_running")).toBe(0);
-    expect(await metric(server, "vllm:kv_cache_usage_perc")).toBe(0);
-    expect(await metric(server, 'vllm:request_success_total{finished_reason="abort"')).toBe(2);
-    expect(await metric(server, "vllm:e2e_request_latency_seconds_count")).toBe(1);
-  });
-
-  it("holds nobody else up when it only stops reading", async () => {
-    const server = await start({ contextMax: 100_000 }, { cost: { name: "x", stepUs: () => 50 } });
-    const body = JSON.stringify({
-      messages: hello,
-      stream: true,
-      manx: { output_tokens: 90_000 },
-    });
-    const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
-    socket.on("error", () => undefined).pause();
-    socket.write(
-      `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
-    );
-    await until(() => server.engine.scheduler.running === 1, "the stream");
-    expect((await post(server, { messages: hello, max_tokens: 3 })).status).toBe(200);
-    socket.destroy();
-    await until(() => server.engine.scheduler.running === 0, "the end of the stream");
-  });
-});
-
 describe("many at a time", () => {
   it("completes 30 streams, each in order and to its end, and counts what it did", async () => {
-    const server = await start({ sequencesMax: 8 });
+    const server = await startTwin({ sequencesMax: 8 });
     const client = clientOf(server);
     const results = await Promise.all(
       Array.from({ length: 30 }, async (_, i) => {
@@ -386,7 +173,7 @@ describe("many at a time", () => {
   });
 
   it("writes all that a step brings for one stream in one piece", async () => {
-    const server = await start();
+    const server = await startTwin();
     const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
     const body = JSON.stringify({ messages: hello, stream: true, max_tokens: 1 });
     const reads: string[] = [];
@@ -405,7 +192,7 @@ describe("many at a time", () => {
   });
 
   it("finds a prompt's blocks again with a prefix cache, and says so", async () => {
-    const server = await start({ memory: "prefix" });
+    const server = await startTwin({ memory: "prefix" });
     const content = Array.from({ length: 100 }, (_, i) => `w${i}`).join(" ");
     const ask = async (extra: string): Promise<number> => {
       const answer = await clientOf(server).chat.completions.create({
@@ -428,7 +215,7 @@ describe("many at a time", () => {
     ["static", "contiguous"],
     ["continuous", "paged"],
   ] as const)("serves %s batching on %s memory", async (scheduling, memory) => {
-    const server = await start({ scheduling, memory, sequencesMax: 4 });
+    const server = await startTwin({ scheduling, memory, sequencesMax: 4 });
     const answers = await Promise.all(
       [3, 9, 6, 12, 5].map(async (tokens) => {
         const response = await post(server, { messages: hello, manx: { output_tokens: tokens } });
@@ -442,7 +229,7 @@ describe("many at a time", () => {
 
 describe("going down", () => {
   it("lets open streams end, refuses new requests, and frees its port", async () => {
-    const server = await start();
+    const server = await startTwin();
     const stream = await post(server, {
       messages: hello,
       stream: true,
@@ -452,12 +239,12 @@ describe("going down", () => {
     await expect(post(server, { messages: hello })).rejects.toThrow();
     expect((await stream.text()).endsWith("data: [DONE]\n\n")).toBe(true);
     await closed;
-    const again = await start({}, { port: Number(new URL(server.url).port) });
+    const again = await startTwin({}, { port: Number(new URL(server.url).port) });
     expect(again.url).toBe(server.url);
   });
 
   it("tells a stream that it cannot finish why it ends", async () => {
-    const server = await start();
+    const server = await startTwin();
     const stream = await post(server, {
       messages: hello,
       stream: true,
@@ -470,72 +257,9 @@ describe("going down", () => {
   });
 
   it("says which address is taken", async () => {
-    const server = await start();
-    await expect(start({}, { port: Number(new URL(server.url).port) })).rejects.toMatchObject({
+    const server = await startTwin();
+    await expect(startTwin({}, { port: Number(new URL(server.url).port) })).rejects.toMatchObject({
       code: "MANX_PORT_IN_USE",
     });
-  });
-});
-
-describe("the twin is one", () => {
-  interface TimedRequest {
-    readonly atUs: number;
-    readonly promptTokens: number;
-    readonly outputTokens: number;
-  }
-  const config: EngineConfig = { ...ENGINE_DEFAULTS, sequencesMax: 6, tokensMax: 256 };
-  const cost: CostModel = { name: "slow", stepUs: (batch) => 8_000 + 40 * batch.tokens };
-
-  function virtualTtftUs(requests: readonly TimedRequest[]): number[] {
-    const ttftUs: number[] = [];
-    const clock = new SimClock();
-    const onToken = (request: EngineRequest, nowUs: number): void => {
-      if (request.generated === 1) ttftUs.push(nowUs - request.arrivedUs);
-    };
-    const sink = { onToken, onFinish: () => undefined };
-    const engine = buildEngine(config, { clock, cost, sink });
-    for (const request of requests) clock.at(request.atUs, () => engine.submit(request, undefined));
-    clock.runSync();
-    return ttftUs;
-  }
-
-  async function liveTtftUs(requests: readonly TimedRequest[]): Promise<number[]> {
-    const server = await start(config, { cost });
-    // The first request of a process pays for compiling all that it passes through.
-    await (await post(server, { messages: hello, stream: true, max_tokens: 5 })).text();
-    const startUs = realClock.nowUs() + 20_000;
-    return await Promise.all(
-      requests.map(async ({ atUs, promptTokens, outputTokens }) => {
-        const messages = [{ role: "user", content: "word ".repeat(promptTokens) }];
-        const manx = { output_tokens: outputTokens };
-        await realClock.sleepUntil(startUs + atUs);
-        const response = await post(server, { messages, stream: true, manx });
-        const reader = response.body!.getReader();
-        await reader.read();
-        const ttftUs = realClock.nowUs() - startUs - atUs;
-        while (!(await reader.read()).done);
-        return ttftUs;
-      }),
-    );
-  }
-
-  it("has live the TTFT that it has in virtual time, on the same 40 requests", async () => {
-    const random = new Random(7, "arrivals");
-    let atUs = 0;
-    const requests = Array.from({ length: 40 }, () => {
-      atUs += Math.round(random.exponential(22_000));
-      return { atUs, promptTokens: 20 + random.int(400), outputTokens: 5 + random.int(20) };
-    });
-    const median = (values: number[]): number =>
-      values.toSorted((a, b) => a - b)[values.length / 2]! / 1_000;
-    const virtualMs = median(virtualTtftUs(requests));
-    // Queueing makes most of it, so a twin that scheduled otherwise live would be far off.
-    expect(virtualMs).toBeGreaterThan(50);
-    // A busy machine only ever makes it later; what is wrong in the twin would be wrong each time.
-    let errorMs = Number.POSITIVE_INFINITY;
-    for (let tries = 0; tries < 3 && errorMs > 0.25 * virtualMs + 5; tries += 1) {
-      errorMs = Math.abs(median(await liveTtftUs(requests)) - virtualMs);
-    }
-    expect(errorMs).toBeLessThan(0.25 * virtualMs + 5);
   });
 });
