@@ -230,12 +230,12 @@ class LiveExchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     const endUs = this.#clock.nowUs();
-    const connection = this.#connection;
-    this.#finish(endUs, true);
-    // undici is still inside its parser, and takes the next request only after it has left it.
-    if (connection !== undefined) {
-      queueMicrotask(() => this.#options.connections.release(connection));
-    }
+    // undici is still inside its parser, and can take the next request only once it has left it. The connection goes back
+    // first: whoever hears of the end may send at once, and should find it.
+    queueMicrotask(() => {
+      if (this.#connection !== undefined) this.#options.connections.release(this.#connection);
+      this.#finish(endUs, true);
+    });
   }
 
   onResponseError(): void {
