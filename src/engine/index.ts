@@ -21,13 +21,9 @@ export {
   weightBytes,
 } from "./data-sheets.ts";
 export { Engine, type EngineOptions, type EngineTotals } from "./engine.ts";
+export { KernelTableCost, type KernelTableText } from "./kernel-table-cost.ts";
 export { ContiguousKv, type KvMemory, PagedKv } from "./kv-memory.ts";
-export {
-  type MeasuredRow,
-  readTable,
-  type TableColumns,
-  type TableText,
-} from "./measured-table.ts";
+export type { TableText } from "./measured-table.ts";
 export { PrefixKv } from "./prefix-kv.ts";
 export { type LayerProfileText, ProfileCost, type ProfileCostOptions } from "./profile-cost.ts";
 export { EngineRequest, type RequestShape, type RequestState } from "./request.ts";

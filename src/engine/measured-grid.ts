@@ -33,6 +33,21 @@ export class MeasuredGrid {
   get places(): readonly number[] {
     return this.#root.places;
   }
+
+  /** All places of the last axis, wherever they were measured, ascending. */
+  get lastPlaces(): readonly number[] {
+    const places = new Set<number>();
+    collectLast(this.#root, places);
+    return [...places].sort((a, b) => a - b);
+  }
+}
+
+function collectLast(axis: Axis, places: Set<number>): void {
+  axis.places.forEach((place, i) => {
+    const below = axis.below[i]!;
+    if (typeof below === "number") places.add(place);
+    else collectLast(below, places);
+  });
 }
 
 function axisOf(rows: readonly (readonly number[])[], axis: number, depth: number): Axis {
