@@ -28,4 +28,13 @@ export {
   type Quantile,
   sampleQuantile,
 } from "./stats/index.ts";
+/** Model streams: bytes to canonical events, events to TTFT, ITL, TPOT and stalls. */
+export {
+  createDecoder,
+  type StreamDecoder,
+  type StreamEvent,
+  type StreamFormat,
+  type StreamMetrics,
+  StreamTimeline,
+} from "./stream/index.ts";
 export { VERSION } from "./version.ts";

@@ -13,7 +13,6 @@ export interface FolderRow {
 /** What each folder may take from outside the project, and why it is worth a dependency. */
 export const PACKAGES_ALLOWED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   core: { "fastest-levenshtein": "nearest names in errors; 2 kB, no dependencies" },
-  stream: { "eventsource-parser": "SSE framing at any byte split; no dependencies" },
   "engine-server": { "prom-client": "the /metrics text format" },
   gateway: { undici: "upstream pools", "prom-client": "the /metrics text format" },
   load: { undici: "one dispatcher per target", zod: "the schema of the result document" },
