@@ -1,0 +1,140 @@
+/** RT-01 — Which call does this fragment belong to? */
+import { describe, expect, it } from "vitest";
+import type { ToolEnd } from "../../src/stream/index.ts";
+import { chatWire, type Decoded, decode, delta } from "../support/wire-text.ts";
+
+/** (index, id, name, arguments); null = absent. */
+type Fragment = readonly [number | null, string | null, string | null, string | null];
+
+function wire([index, id, name, args]: Fragment): object {
+  return {
+    ...(index !== null && { index }),
+    ...(id !== null && { id }),
+    function: { ...(name !== null && { name }), ...(args !== null && { arguments: args }) },
+  };
+}
+
+/** Each array of fragments is one chunk. */
+function run(...chunks: ReadonlyArray<readonly Fragment[]>): Decoded {
+  const frames = chunks.map((fragments) => delta({ tool_calls: fragments.map(wire) }));
+  return decode("openai-chat", chatWire(...frames, delta({}, "tool_calls"), "[DONE]"));
+}
+
+function each(...fragments: readonly Fragment[]): Decoded {
+  return run(...fragments.map((fragment) => [fragment]));
+}
+
+function shown({ completion }: Decoded): string[] {
+  return completion.toolCalls.map((call: ToolEnd) => `${call.id}${call.argumentsText}`);
+}
+
+const BOTH = ['A{"q":"a"}', 'B{"q":"b"}'];
+const ONE = ['A{"q":"a"}'];
+
+describe("RT-01: fragments of calls", () => {
+  it("(a) are told apart by index", () => {
+    const decoded = each(
+      [0, "A", "get", ""],
+      [1, "B", "get", ""],
+      [0, null, null, '{"q":'],
+      [1, null, null, '{"q":"b'],
+      [0, null, null, '"a"}'],
+      [1, null, null, '"}'],
+    );
+    expect(shown(decoded)).toEqual(BOTH);
+    expect(decoded.completion).toMatchObject({ mayRunTools: true, faults: 0 });
+  });
+
+  it("(b) without index, by id", () => {
+    expect(shown(each([null, "A", "get", '{"q":"a"}'], [null, "B", "get", '{"q":"b"}']))).toEqual(
+      BOTH,
+    );
+  });
+
+  it("(c) with the same index always, by id", () => {
+    expect(shown(each([0, "A", "get", '{"q":"a"}'], [0, "B", "get", '{"q":"b"}']))).toEqual(BOTH);
+  });
+
+  it("(d) without index and id go to the call that is open", () => {
+    const decoded = each([null, "A", "get", '{"q":'], [null, null, null, '"a"}']);
+    expect(shown(decoded)).toEqual(ONE);
+    expect(decoded.completion.toolCalls[0]?.repaired).toBe(false);
+  });
+
+  it("(e) may be two of one call in one chunk", () => {
+    const chunk: Fragment[] = [
+      [0, "A", "get", ""],
+      [0, null, null, '{"q":'],
+    ];
+    expect(shown(run(chunk, [[0, null, null, '"a"}']]))).toEqual(ONE);
+  });
+
+  it("(f) may have an index and then none", () => {
+    expect(shown(each([0, "A", "get", '{"q":"a"}'], [null, "B", "get", '{"q":"b"}']))).toEqual(
+      BOTH,
+    );
+  });
+
+  it("(g) whose index drifts go to the only open call, which is marked", () => {
+    const decoded = each([0, "A", "get", '{"q":'], [1, null, null, '"a"}']);
+    expect(shown(decoded)).toEqual(ONE);
+    expect(decoded.completion.toolCalls[0]).toMatchObject({ repaired: true, problem: null });
+  });
+
+  it("(h) with empty ids get ids of their own", () => {
+    const decoded = each([0, "", "get", '{"q":"a"}'], [1, "", "get", '{"q":"b"}']);
+    const { toolCalls } = decoded.completion;
+    expect(toolCalls.map((call) => call.argumentsText)).toEqual(['{"q":"a"}', '{"q":"b"}']);
+    expect(toolCalls.every((call) => call.idGenerated && call.id !== "")).toBe(true);
+    expect(new Set(toolCalls.map((call) => call.id)).size).toBe(2);
+  });
+
+  it("open a call by a name after whole arguments, where index and ids are of no use", () => {
+    const decoded = each([0, "", "get", '{"q":"a"}'], [0, "", "get", '{"q":"b"}']);
+    const texts = decoded.completion.toolCalls.map((call) => call.argumentsText);
+    expect(texts).toEqual(['{"q":"a"}', '{"q":"b"}']);
+  });
+
+  it("that repeat id and name each time stay one call", () => {
+    expect(shown(each([0, "A", "get", '{"q":'], [0, "A", "get", '"a"}']))).toEqual(ONE);
+  });
+
+  it("with a new id each time and no name stay one call, which is marked", () => {
+    const decoded = each([0, "A", "get", '{"q":'], [0, "Z", null, '"a"}']);
+    expect(shown(decoded)).toEqual(ONE);
+    expect(decoded.completion.toolCalls[0]?.repaired).toBe(true);
+  });
+
+  it("that could belong to two open calls are an error, and neither is run", () => {
+    const decoded = each(
+      [0, "A", "get", '{"q":'],
+      [1, "B", "get", '{"q":'],
+      [null, null, null, '"a"}'],
+    );
+    const { toolCalls, faults, firstFault } = decoded.completion;
+    expect(faults).toBe(1);
+    expect(firstFault).toContain("tool-ambiguous");
+    expect(toolCalls.map((call) => call.problem)).toEqual([
+      expect.stringContaining("could belong"),
+      expect.stringContaining("could belong"),
+    ]);
+  });
+
+  it("that belong to no call are an error", () => {
+    const { completion } = each([0, null, null, '{"q":"a"}']);
+    expect(completion).toMatchObject({ faults: 1, toolCalls: [] });
+  });
+
+  it("of different choices never meet", () => {
+    const choice = (index: number, fragment: Fragment) => ({
+      index,
+      delta: { tool_calls: [wire(fragment)] },
+    });
+    const frames = [
+      { choices: [choice(0, [0, "A", "get", '{"q":']), choice(1, [0, "B", "get", '{"q":'])] },
+      { choices: [choice(1, [0, null, null, '"b"}']), choice(0, [0, null, null, '"a"}'])] },
+      "[DONE]",
+    ];
+    expect(shown(decode("openai-chat", chatWire(...frames)))).toEqual(BOTH);
+  });
+});

@@ -1,0 +1,72 @@
+/** RT-02 — No arguments. */
+import { describe, expect, it } from "vitest";
+import type { ToolEnd } from "../../src/stream/index.ts";
+import { chatWire, decode, delta, messagesWire } from "../support/wire-text.ts";
+
+/** A chat call whose arguments come in these pieces. */
+function chatCall(...pieces: readonly unknown[]): readonly ToolEnd[] {
+  const frames = pieces.map((args, i) => {
+    const opening = i === 0 && { id: "A", function: { name: "now", arguments: args } };
+    return delta({ tool_calls: [{ index: 0, function: { arguments: args }, ...opening }] });
+  });
+  const wire = chatWire(...frames, delta({}, "tool_calls"), "[DONE]");
+  const { completion } = decode("openai-chat", wire);
+  expect(completion).toMatchObject({ mayRunTools: true, faults: 0 });
+  return completion.toolCalls;
+}
+
+/** An Anthropic call with this input at its opening and these deltas. */
+function messagesCall(input: unknown, ...pieces: readonly string[]): readonly ToolEnd[] {
+  const content_block = { type: "tool_use", id: "A", name: "now", input };
+  const deltas = pieces.map((partial_json) => ({
+    type: "content_block_delta",
+    index: 0,
+    delta: { type: "input_json_delta", partial_json },
+  }));
+  const wire = messagesWire(
+    { type: "message_start", message: { id: "msg_1" } } as never,
+    { type: "content_block_start", index: 0, content_block } as never,
+    ...deltas,
+    { type: "content_block_stop", index: 0 } as never,
+    { type: "message_delta", delta: { stop_reason: "tool_use" } } as never,
+    { type: "message_stop" },
+  );
+  const { completion } = decode("anthropic-messages", wire);
+  expect(completion).toMatchObject({ mayRunTools: true, faults: 0 });
+  return completion.toolCalls;
+}
+
+describe("RT-02: a call", () => {
+  it.each([
+    ["(a) an empty text", () => chatCall("")],
+    ["(a) an empty text, Anthropic", () => messagesCall({}, "")],
+    ["(b) no delta at all", () => messagesCall({})],
+    ["(c) an empty text, then {}", () => chatCall("", "{}")],
+    ["(d) blanks", () => chatCall("  \n")],
+    ["(f) null", () => chatCall(null)],
+    ["(f) null as text", () => chatCall("null")],
+    ["no field", () => chatCall(undefined)],
+  ])("with %s is one call with {}", (_, run) => {
+    expect(run()).toMatchObject([{ argumentsText: "{}", problem: null, name: "now" }]);
+  });
+
+  it.each([
+    ["(e) after an empty text", () => chatCall("", '{"q":1}')],
+    ["(e) after an empty input", () => messagesCall({}, "", '{"q":1}')],
+    ["(g) in the opening only", () => messagesCall({ q: 1 })],
+    ["(g) in the opening, then an empty text", () => messagesCall({ q: 1 }, "")],
+  ])("with arguments %s has them", (_, run) => {
+    expect(run()).toMatchObject([{ argumentsText: '{"q":1}', problem: null }]);
+  });
+
+  it.each([
+    ["(h) half of them", '{"q"'],
+    ["an array", "[1]"],
+    ["a bare word", "now"],
+    ["two objects", '{"q":1}{"q":2}'],
+  ])("with %s must not be run", (_, text) => {
+    expect(chatCall(text)).toMatchObject([
+      { argumentsText: text, problem: expect.stringContaining("no whole JSON object") },
+    ]);
+  });
+});
