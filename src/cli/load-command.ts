@@ -12,9 +12,11 @@ import type {
 import type { Io } from "./io.ts";
 import { commandText, nextCommand, throwVerdict } from "./load-ending.ts";
 import { type LoadFlags, type LoadPlan, readPlan } from "./load-flags.ts";
-import { ProgressLine } from "./load-progress.ts";
+import { progressText } from "./load-progress.ts";
 import { openWorkload, type Workload } from "./load-workload.ts";
 import { openOutput } from "./output-file.ts";
+import { ProgressLine } from "./progress-line.ts";
+import { terminalOptions } from "./terminal-options.ts";
 
 type Load = typeof import("../load/index.ts");
 
@@ -78,7 +80,7 @@ async function runLoad(flags: LoadFlags, io: Io): Promise<void> {
     const json = `${JSON.stringify(document)}\n`;
     output?.write(json);
     if (flags.output !== "-") {
-      io.stdout.write(flags.json === true ? json : await drawn(document));
+      io.stdout.write(flags.json === true ? json : await drawn(document, io));
     }
     throwVerdict(document);
   } finally {
@@ -144,7 +146,7 @@ async function measure(
     kind: "load",
     clock,
     startedMs,
-    command: commandText(flags, nonce, model),
+    command: commandText(flags, model),
     status: isPartial ? "partial" : "complete",
     runs: [run],
     notes,
@@ -165,7 +167,7 @@ interface Sending {
 
 async function send(load: Load, sending: Sending, io: Io): Promise<ResultRun> {
   const { flags, plan, budgets, workload, target, model, nonce, calibration } = sending;
-  const progress = new ProgressLine(io, workload.expected);
+  const progress = new ProgressLine(io);
   try {
     return await load.runOpenLoop({
       name: "load",
@@ -195,12 +197,14 @@ async function send(load: Load, sending: Sending, io: Io): Promise<ResultRun> {
       errorRateMax: plan.errorRateMax,
       timeoutUs: plan.timeoutUs,
       signal: io.interrupt,
-      onProgress: (now) => progress.draw(now),
-      progressEveryUs: progress.everyUs,
+      onProgress: (now) => {
+        progress.show(progressText(now, workload.expected), now.elapsedUs / workload.spanUs);
+      },
+      progressEveryUs: io.stderr.isTTY === true ? 100_000 : 1_000_000,
       ...(plan.concurrencyMax !== undefined && { concurrencyMax: plan.concurrencyMax }),
     });
   } finally {
-    progress.end();
+    progress.clear();
   }
 }
 
@@ -237,6 +241,8 @@ function partialNote(run: ResultRun): ResultDocument["notes"][number] {
   };
 }
 
-async function drawn(document: ResultDocument): Promise<string> {
-  return `${JSON.stringify(document, null, 2)}\n`;
+/** Loaded only when it is drawn. */
+async function drawn(document: ResultDocument, io: Io): Promise<string> {
+  const { renderTerminal } = await import("../report/index.ts");
+  return renderTerminal(document, terminalOptions(io));
 }

@@ -3,14 +3,27 @@ import { ManxError } from "../core/index.ts";
 import type { ResultDocument, ResultRun } from "../load/index.ts";
 import type { LoadFlags, LoadPlan } from "./load-flags.ts";
 
-/** With what the run chose by itself, so that it can be repeated; without headers, which may hold a secret. */
-export function commandText(flags: LoadFlags, nonce: string, model: string): string {
+/** What a flag is worth when it is not given; not worth repeating. */
+const DEFAULTS: Readonly<Record<string, unknown>> = {
+  api: "openai",
+  goodput: "99%",
+  maxErrorRate: "1%",
+  timeout: "60s",
+};
+/** May hold a secret, or say nothing about the load. */
+const UNTOLD: readonly string[] = ["header", "output", "json", "calibrate"];
+
+/**
+ * The command that repeats the run, with the model that it found by itself. A nonce is left out unless it was given: the
+ * same prompts again would meet the server's prefix cache.
+ */
+export function commandText(flags: LoadFlags, model: string): string {
   const words = ["manx", "load"];
-  for (const [name, value] of Object.entries({ ...flags, nonce, model })) {
-    if (name === "header" || name === "output" || name === "json") continue;
+  for (const [name, value] of Object.entries({ ...flags, model })) {
+    if (UNTOLD.includes(name) || DEFAULTS[name] === value) continue;
     const flag = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-    if (name === "stream" || name === "calibrate") {
-      if (value === false) words.push(`--no-${flag}`);
+    if (name === "stream") {
+      if (value === false) words.push("--no-stream");
     } else if (value === true) {
       words.push(`--${flag}`);
     } else {

@@ -186,7 +186,8 @@ class OpenLoop {
         arrivals: this.#arrivals.finish(spanUs),
         loopLag: this.#lag.histogram,
         concurrencyMax: this.#options.concurrencyMax ?? null,
-        unfinished: this.#open + this.#queue.size,
+        open: this.#open,
+        waiting: this.#queue.size,
       }),
     );
   }

@@ -35,8 +35,10 @@ export interface RunShape {
   readonly arrivals: { ratePerS: number; dispersion: number | null; windows: number };
   readonly loopLag: Histogram;
   readonly concurrencyMax: number | null;
-  /** Offered and not over when the run was stopped: in no figure. */
-  readonly unfinished: number;
+  /** Sent and not over when the run was stopped: in no figure. */
+  readonly open: number;
+  /** The same, not even sent. */
+  readonly waiting: number;
 }
 
 export function toLoadRun(
@@ -45,7 +47,7 @@ export function toLoadRun(
   shape: RunShape,
 ): ResultRun {
   const { errorRateMax = 0.01, goodputMin = 0.99 } = options;
-  const { spanUs, loopLag, concurrencyMax, unfinished } = shape;
+  const { spanUs, loopLag, concurrencyMax } = shape;
   const over = collector.completed + collector.failed;
   const hasBudgets = Object.keys(collector.budgets).length > 0;
   const histograms: Partial<Record<MetricName, Histogram>> = {
@@ -65,7 +67,7 @@ export function toLoadRun(
     },
     counts: {
       offered: over,
-      sent: collector.sentCount - Math.min(unfinished, collector.sentCount),
+      sent: collector.sentCount - shape.open,
       completed: collector.completed,
       failed: collector.failed,
       empty: collector.empty,
@@ -214,7 +216,7 @@ function runGauges(collector: Collector, shape: RunShape): Record<string, Result
     interrupted: {
       title: "requests given up when the run was stopped",
       unit: "count",
-      value: shape.unfinished,
+      value: shape.open + shape.waiting,
       n: collector.offered,
       basis: "in no other figure",
     },
