@@ -50,7 +50,10 @@ export function addEngineCommand(program: Command, io: Io): void {
     .option("--json", "print one JSON object when ready")
     .addHelpText(
       "after",
-      "\nExamples:\n  manx engine --port 8000\n" +
+      "\nBeside OpenAI's fields, a request may script its answer:\n" +
+        '  "manx": {"output_tokens": 211}\n' +
+        '  "manx": {"tool_calls": [{"name": "search", "arguments": {"q": "cats"}}]}\n' +
+        "\nExamples:\n  manx engine --port 8000\n" +
         "  manx engine --model llama-3.1-70b --ranks 4 --memory contiguous --scheduling static\n",
     )
     .action((flags: EngineFlags) => runEngine(flags, io));

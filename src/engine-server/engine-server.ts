@@ -120,7 +120,9 @@ class EngineHost {
     this.#clock = clock;
     this.#config = config;
     this.#servedModel = options.servedModel ?? config.model;
-    this.#seed = options.seed ?? 42;
+    const seed = options.seed ?? 42;
+    // A seed has up to 53 bits; all of them count.
+    this.#seed = mix(seed >>> 0, Math.floor(seed / 2 ** 32));
     this.#bodyBytesMax = options.bodyBytesMax ?? BODY_BYTES_MAX;
     this.#createdS = Math.floor(clock.wallMs() / 1_000);
     this.live = new LiveEngine({
