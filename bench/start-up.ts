@@ -5,6 +5,7 @@
  *     npm run bench:start-up
  */
 import { spawnSync } from "node:child_process";
+import { availableParallelism, loadavg } from "node:os";
 import { fileURLToPath } from "node:url";
 
 const ROUNDS = 15;
@@ -40,7 +41,10 @@ for (let round = 0; round < ROUNDS; round += 1) {
   help.push(processMs(HELP));
 }
 
-console.log(`${ROUNDS} fresh processes each, node ${process.version}; ms`);
+console.log(
+  `${ROUNDS} fresh processes each, node ${process.version}; ms. Load average ` +
+    `${loadavg()[0]!.toFixed(1)} on ${availableParallelism()} cores: above one a core, time waiting for it counts too`,
+);
 console.log("                        median     min     max");
 report("bare node", bare);
 report('import "manx" adds', added, GOAL_IMPORT_MS);

@@ -4,8 +4,3 @@ import { ManxError } from "./manx-error.ts";
 export function assert(condition: unknown, what: string): asserts condition {
   if (!condition) throw new ManxError("MANX_INTERNAL", { what: `broken invariant: ${what}` });
 }
-
-/** For the default branch of a switch over a closed union. */
-export function unreachable(value: never): never {
-  throw new ManxError("MANX_INTERNAL", { what: `unreachable value ${String(value)}` });
-}

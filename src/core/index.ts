@@ -1,5 +1,5 @@
 /** Units, errors, asserts, heap, queue, names: what every other folder may use. */
-export { assert, unreachable } from "./assert.ts";
+export { assert } from "./assert.ts";
 export { ERROR_TABLE, type ErrorCode, type ErrorKind } from "./error-table.ts";
 export { EventHeap, type HeapEntry } from "./event-heap.ts";
 export { Fifo } from "./fifo.ts";

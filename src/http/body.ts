@@ -2,7 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import { ManxError } from "../core/index.ts";
 
-export const BODY_LIMIT_BYTES = 32 * 1024 * 1024;
+const BODY_LIMIT_BYTES = 32 * 1024 * 1024;
 
 /**
  * @returns the bytes as they came.

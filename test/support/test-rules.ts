@@ -49,12 +49,13 @@ function checkingFunctions(tree: SourceFile): Set<string> {
 function checks(body: Node, names: ReadonlySet<string>): boolean {
   let found = false;
   walk(body, (node) => {
+    if (is.isIdentifier(node)) found ||= node.text === "expect";
     if (!is.isCallExpression(node)) return;
     const callee = node.expression;
     const last = is.isPropertyAccessExpression(callee) ? callee.name : callee;
     if (!is.isIdentifier(last)) return;
     const { text } = last;
-    found ||= /^(expect|assert|check)([A-Z_]|$)/.test(text) || names.has(text);
+    found ||= /^(assert|check|expect)([A-Z_]|$)/.test(text) || names.has(text);
   });
   return found;
 }
