@@ -1,0 +1,49 @@
+/** One figure as text: always with its unit, never `NaN`, the same in every form of the report. */
+import { formatUs } from "../core/index.ts";
+import type { ResultComparisonRow, ResultDistribution, ResultGauge } from "../load/index.ts";
+
+export type FigureUnit =
+  | ResultComparisonRow["unit"]
+  | ResultGauge["unit"]
+  | ResultDistribution["unit"];
+
+export const NO_FIGURE = "–";
+
+export function formatFigure(value: number | null | undefined, unit: FigureUnit): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return NO_FIGURE;
+  switch (unit) {
+    case "us":
+      return formatUs(value);
+    case "share":
+      return `${formatPlain(value * 100)} %`;
+    case "per-s":
+      return `${formatPlain(value)}/s`;
+    case "ratio":
+      return `${formatPlain(value)}×`;
+    case "bytes":
+      return formatBytes(value);
+    case "tokens":
+    case "count":
+      return formatPlain(value);
+  }
+}
+
+/** Three significant digits; whole numbers stay whole. */
+export function formatPlain(value: number): string {
+  if (Number.isInteger(value)) return value.toLocaleString("en-US");
+  const size = Math.abs(value);
+  if (size >= 100) return Math.round(value).toLocaleString("en-US");
+  return size >= 10 ? value.toFixed(1) : size >= 0.995 ? value.toFixed(2) : value.toPrecision(2);
+}
+
+const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
+
+function formatBytes(value: number): string {
+  const step = Math.min(BYTE_UNITS.length - 1, Math.floor(Math.log2(Math.max(1, value)) / 10));
+  return `${formatPlain(value / 2 ** (10 * step))} ${BYTE_UNITS[step]}`;
+}
+
+/** Below ten samples beyond it a percentile says more about luck than about the tail. */
+export function isGrey(beyond: number): boolean {
+  return beyond < 10;
+}
