@@ -129,7 +129,7 @@ try {
       `JSON ceiling, 32 connections: ${ratios(through.jsonPerS, direct.jsonPerS)} (goal 0.30)`,
       `stream ceiling, 64 events: ${ratios(through.streamsPerS, direct.streamsPerS)} (goal 0.55)`,
       `errors: direct ${direct.errors}, gateway ${through.errors}; gateway resident ${residentMb(gateway)} MB`,
-      "peers: none run here; see bench/peers for nginx and HAProxy where they are installed",
+      "no peer beside it yet: nginx and HAProxy would need to be installed",
     ].join("\n"),
   );
 } finally {

@@ -5,7 +5,7 @@
  */
 import type { Dispatcher } from "undici";
 import type { Clock } from "../clock/index.ts";
-import { ManxError } from "../core/index.ts";
+import { ManxError, toManxError } from "../core/index.ts";
 import type { Connection } from "./connection.ts";
 import type { GatewayLimits } from "./limits.ts";
 import { PhaseWatch, type WaitPhase } from "./phase-watch.ts";
@@ -152,15 +152,17 @@ export class Attempt implements Dispatcher.DispatchHandler {
       return;
     }
     this.#reads();
-    this.#handHead();
-    const last = this.#takeBytes();
-    // The head may have made the client leave.
-    if (this.#done) return;
-    this.#finish();
-    const connection = this.#connection!;
-    connection.openValve();
-    this.#pool.giveBack(connection);
-    this.#sink.onEnd(last, this.#readUs);
+    this.#hand(() => {
+      this.#handHead();
+      const last = this.#takeBytes();
+      // The head may have made the client leave.
+      if (this.#done) return;
+      this.#finish();
+      const connection = this.#connection!;
+      connection.openValve();
+      this.#pool.giveBack(connection);
+      this.#sink.onEnd(last, this.#readUs);
+    });
   }
 
   /** undici calls once per chunk of the body, within one turn for all that one read brought. */
@@ -173,10 +175,21 @@ export class Attempt implements Dispatcher.DispatchHandler {
 
   readonly #handOn = (): void => {
     if (this.#done) return;
-    this.#handHead();
-    const bytes = this.#takeBytes();
-    if (bytes !== undefined && !this.#done) this.#sink.onData(bytes, this.#readUs);
+    this.#hand(() => {
+      this.#handHead();
+      const bytes = this.#takeBytes();
+      if (bytes !== undefined && !this.#done) this.#sink.onData(bytes, this.#readUs);
+    });
   };
+
+  /** Whatever goes wrong in here (Node refuses a header, say) ends this call and not the process. */
+  #hand(run: () => void): void {
+    try {
+      run();
+    } catch (thrown) {
+      this.#fail({ error: toManxError(thrown), outcome: "internal", isReuseRace: false });
+    }
+  }
 
   #handHead(): void {
     const head = this.#newHead;

@@ -34,6 +34,7 @@ export class Connection {
   #socket: Socket | undefined;
   #client: Client | undefined;
   #closed = false;
+  #onOpened: ((error: Error | null) => void) | undefined;
   /** Requests that were dispatched on it. */
   served = 0;
   idleSinceUs = 0;
@@ -52,9 +53,10 @@ export class Connection {
     return this.#client !== undefined && !this.isClosed;
   }
 
-  /** Calls back once, with an error if the socket could not be opened; not at all after `close`. */
+  /** Calls back once, with an error if the socket could not be opened or was given up before. */
   open(done: (error: Error | null) => void): void {
     const { origin, connector } = this.#options;
+    this.#onOpened = done;
     const opened: unknown = connector(
       {
         hostname: origin.hostname.replace(/^\[(.*)\]$/, "$1"),
@@ -67,17 +69,23 @@ export class Connection {
           socket?.destroy();
           return;
         }
-        if (error !== null || socket === null) {
-          this.close();
-          done(error ?? new Error("no socket"));
+        if (error === null && socket !== null) {
+          this.#adopt(socket);
+          this.#opened(null);
           return;
         }
-        this.#adopt(socket);
-        done(null);
+        this.#opened(error ?? new Error("no socket"));
+        this.close();
       },
     );
     // The types say void, but the connector gives the socket at once: it is needed to give up while connecting.
     this.#socket = opened as Socket;
+  }
+
+  #opened(error: Error | null): void {
+    const done = this.#onOpened;
+    this.#onOpened = undefined;
+    done?.(error);
   }
 
   #adopt(socket: Socket): void {
@@ -140,5 +148,6 @@ export class Connection {
     this.#client?.destroy(reason ?? null, () => undefined);
     this.#socket?.destroy();
     this.#options.onClosed(this);
+    this.#opened(reason ?? new Error("the connection was given up"));
   }
 }

@@ -52,9 +52,9 @@ export class Delivery {
     });
     response.on("error", ignore);
     response.on("drain", () => this.#onDrain());
-    response.once("close", () => this.#onClose());
+    response.once("close", this.#onClose);
     // A pipelined request waits for its turn without a socket, and then is not told when that closes.
-    if (response.socket === null) response.req.socket.once("close", () => this.#onClose());
+    if (response.socket === null) response.req.socket.once("close", this.#onClose);
   }
 
   get hasHead(): boolean {
@@ -146,12 +146,13 @@ export class Delivery {
     this.#events.onDrained();
   }
 
-  #onClose(): void {
+  readonly #onClose = (): void => {
     if (this.#closed) return;
     this.#closed = true;
     this.#watch.stop();
+    this.#response.req.socket.off("close", this.#onClose);
     this.#events.onClosed();
-  }
+  };
 }
 
 function ignore(): void {}

@@ -94,19 +94,23 @@ export class Front {
       this.#onClosed(closed);
     });
     this.#open.add(exchange);
-    readBody(request, this.#options.limits.bodyBytes).then(
-      (body) => {
-        this.#bodiesBytes += body.length - heldBytes;
-        heldBytes = body.length;
-        exchange.forward({
-          method: arrival.route.method,
-          path: this.#options.prefix + (request.url ?? ""),
-          headers: requestHeaders(request.rawHeaders, this.#options.via),
-          body: body.length === 0 ? null : body,
-        });
-      },
-      (thrown: unknown) => exchange.cut(toManxError(thrown), "refused"),
-    );
+    const forward = (body: Buffer): void => {
+      if (!this.#open.has(exchange)) return;
+      this.#bodiesBytes += body.length - heldBytes;
+      heldBytes = body.length;
+      exchange.forward({
+        method: arrival.route.method,
+        path: this.#options.prefix + (request.url ?? ""),
+        headers: requestHeaders(request.rawHeaders, this.#options.via),
+        body: body.length === 0 ? null : body,
+      });
+    };
+    readBody(request, this.#options.limits.bodyBytes)
+      .then(forward)
+      .catch((thrown: unknown) => {
+        const error = toManxError(thrown);
+        exchange.cut(error, error.code === "MANX_INTERNAL" ? "internal" : "refused");
+      });
   }
 
   #onClosed(exchange: Exchange): void {

@@ -73,7 +73,8 @@ export class UpstreamPool {
   connect(connection: Connection, done: (error: Error | null) => void): void {
     connection.open((error) => {
       if (error === null) this.counts.opened += 1;
-      else this.counts.failed += 1;
+      // One that was given up is closed already, and has not failed.
+      else if (!connection.isClosed) this.counts.failed += 1;
       done(error);
     });
   }
@@ -100,8 +101,8 @@ export class UpstreamPool {
     const { connectUs } = this.#limits;
     return new Promise((resolve) => {
       const giveUp = (): void => {
-        connection.close();
-        resolve(new Error(`no connection within ${connectUs / 1_000} ms`));
+        this.counts.failed += 1;
+        connection.close(new Error(`no connection within ${connectUs / 1_000} ms`));
       };
       const cancel =
         connectUs === 0 ? undefined : this.#clock.at(this.#clock.nowUs() + connectUs, giveUp);

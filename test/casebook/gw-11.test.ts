@@ -56,7 +56,7 @@ describe.concurrent("casebook GW-11", () => {
     const { made, sentMs, status, atMs, gateway, upstream } = await run(1_800, 0, onTestFinished);
     const waitedMs = atMs - sentMs;
     expect(waitedMs).toBeGreaterThanOrEqual(LIMIT_MS);
-    expect(waitedMs).toBeLessThan(LIMIT_MS + 250);
+    expect(waitedMs).toBeLessThan(LIMIT_MS + 500);
     expect(status).toBe(504);
     expect(JSON.parse(made.text())).toMatchObject({
       error: {
@@ -66,7 +66,7 @@ describe.concurrent("casebook GW-11", () => {
     });
     expect(await requests(gateway, { status: 504, outcome: "timeout_headers" })).toBe(1);
     // And the upstream is not left to generate for nobody.
-    expect((await upstream.hits[0]!.closed) - atMs).toBeLessThan(250);
+    expect((await upstream.hits[0]!.closed) - atMs).toBeLessThan(500);
   });
 
   it("ends a silent stream at the limit, with an error event that names phase and limit", async ({
@@ -75,7 +75,7 @@ describe.concurrent("casebook GW-11", () => {
     const { made, status, atMs, gateway } = await run(0, 1_800, onTestFinished);
     const waitedMs = atMs - made.arrived[0]!.atMs;
     expect(waitedMs).toBeGreaterThanOrEqual(LIMIT_MS - 20);
-    expect(waitedMs).toBeLessThan(LIMIT_MS + 250);
+    expect(waitedMs).toBeLessThan(LIMIT_MS + 500);
     expect(status).toBe(200);
     const events = made
       .text()

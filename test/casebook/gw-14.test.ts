@@ -48,22 +48,26 @@ async function gapsMs(encoded: boolean) {
   const made = call(chatUrl, { headers: { "accept-encoding": "gzip, br" } });
   const { headers } = await made.head;
   await made.ended;
-  const gaps = made.arrived.slice(1).map(({ atMs }, i) => atMs - made.arrived[i]!.atMs);
-  return { gaps, headers, made, parts, gateway, asked: upstream.hits[0]!.headers };
+  const hit = upstream.hits[0]!;
+  // The first write is the head, the last the end.
+  const delaysMs = made.arrived.map(({ atMs }, i) => atMs - hit.writtenMs[i + 1]!);
+  return { delaysMs, headers, made, parts, gateway, asked: hit.headers };
 }
 
-/** A noisy machine may move one event; a gateway that gathers moves them all. */
-function expectPaced(gaps: readonly number[]): void {
-  expect(gaps).toHaveLength(EVENTS.length - 1);
-  const sorted = [...gaps].sort((a, b) => a - b);
-  expect(sorted[1]).toBeGreaterThan(GAP_MS - 15);
-  expect(sorted[2]).toBeLessThan(GAP_MS + 15);
+/**
+ * Measured from when the upstream wrote each event: its own timers are late on a busy machine. One event may be late
+ * there too; a gateway that gathers is late by hundreds of milliseconds with all but the last.
+ */
+function expectPaced(delaysMs: readonly number[]): void {
+  expect(delaysMs).toHaveLength(EVENTS.length);
+  const sorted = [...delaysMs].sort((a, b) => a - b);
+  expect(sorted[2]).toBeLessThan(15);
 }
 
 describe("casebook GW-14", () => {
   it("forwards events as they come, with headers that keep proxies from gathering them", async () => {
-    const { gaps, headers, made } = await gapsMs(false);
-    expectPaced(gaps);
+    const { delaysMs, headers, made } = await gapsMs(false);
+    expectPaced(delaysMs);
     expect(made.text()).toBe(EVENTS.join(""));
     expect(headers).toMatchObject({
       "cache-control": "no-cache, no-transform",
@@ -74,8 +78,8 @@ describe("casebook GW-14", () => {
   });
 
   it("passes gzipped events on as they come, byte for byte", async () => {
-    const { gaps, headers, made, parts, gateway, asked } = await gapsMs(true);
-    expectPaced(gaps);
+    const { delaysMs, headers, made, parts, gateway, asked } = await gapsMs(true);
+    expectPaced(delaysMs);
     expect(asked["accept-encoding"]).toBe("gzip, br");
     expect(headers["content-encoding"]).toBe("gzip");
     const bytes = Buffer.concat(made.arrived.map((each) => each.bytes));

@@ -20,6 +20,17 @@ import {
   startReplayServer,
 } from "../support/replay-server.ts";
 
+/** A head that is nearly right: any status of three digits, and a field of any bytes. */
+const oddHead = fc
+  .tuple(fc.integer({ min: 0, max: 999 }), fc.uint8Array({ maxLength: 8 }))
+  .map(([status, value]) =>
+    Buffer.concat([
+      Buffer.from(`HTTP/1.1 ${String(status).padStart(3, "0")} Odd\r\nx-odd: `),
+      value,
+      Buffer.from("\r\ncontent-length: 2\r\n\r\n{}"),
+    ]),
+  );
+
 const bytes = fc.oneof(
   fc.constantFrom(
     EVENT_STREAM_HEAD,
@@ -36,6 +47,7 @@ const bytes = fc.oneof(
   ),
   fc.constantFrom(chatText("a"), ": ping\n\n", "data: [DONE]\n\n", 'data: {"cho', "\r").map(chunk),
   fc.uint8Array({ maxLength: 40 }),
+  oddHead,
 );
 
 const step: fc.Arbitrary<Step> = fc.record(
@@ -88,7 +100,8 @@ describe("under chaos", () => {
         }
         await made.ended;
         await until(() => gateway.inFlight() === 0);
-        expect(gateway.connections().open).toBe(gateway.connections().idle);
+        // One that is kept warm may just be opening.
+        await until(() => gateway.connections().open === gateway.connections().idle);
       }),
       { numRuns: 150 },
     );

@@ -23,6 +23,8 @@ export interface Hit {
   /** Counted from 1. */
   readonly connection: number;
   readonly atMs: number;
+  /** When each step's bytes were written; grows as the script is played. */
+  readonly writtenMs: number[];
   /** When the connection closed, by whomever. */
   readonly closed: Promise<number>;
 }
@@ -68,10 +70,16 @@ export async function startReplayServer(
       pending = Buffer.concat([pending, chunk]);
       for (let next = takeRequest(pending); next !== undefined; next = takeRequest(pending)) {
         pending = next.rest;
-        const hit: Hit = { ...next.request, connection, atMs: performance.now(), closed };
+        const hit: Hit = {
+          ...next.request,
+          connection,
+          atMs: performance.now(),
+          writtenMs: [],
+          closed,
+        };
         hits.push(hit);
         for (const wake of waiting.splice(0)) wake();
-        void play(socket, script(hit));
+        void play(socket, script(hit), hit.writtenMs);
       }
     });
   });
@@ -105,10 +113,11 @@ export async function startReplayServer(
   };
 }
 
-async function play(socket: Socket, steps: readonly Step[]): Promise<void> {
+async function play(socket: Socket, steps: readonly Step[], writtenMs: number[]): Promise<void> {
   for (const step of steps) {
     if (step.afterMs !== undefined) await sleep(step.afterMs);
     if (socket.destroyed) return;
+    if (step.bytes !== undefined) writtenMs.push(performance.now());
     if (step.bytes !== undefined) await write(socket, step.bytes, step.byteByByte === true);
     if (step.end !== undefined) end(socket, step.end);
   }
