@@ -8,6 +8,7 @@ import type { ResultDocument } from "../load/index.ts";
 import type { Io } from "./io.ts";
 import { openOutput } from "./output-file.ts";
 import { ProgressLine } from "./progress-line.ts";
+import { terminalOptions } from "./terminal-options.ts";
 
 interface DemoFlags {
   readonly seed: string;

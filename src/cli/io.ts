@@ -3,7 +3,11 @@ import type { Clock } from "../clock/index.ts";
 
 export interface Io {
   /** Results only. */
-  readonly stdout: { write(text: string): unknown; readonly isTTY?: boolean };
+  readonly stdout: {
+    write(text: string): unknown;
+    readonly isTTY?: boolean;
+    readonly columns?: number;
+  };
   /** Progress, warnings, errors. */
   readonly stderr: { write(text: string): unknown; readonly isTTY?: boolean };
   readonly env: Readonly<Record<string, string | undefined>>;

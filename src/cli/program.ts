@@ -6,6 +6,7 @@
 import { Command, CommanderError } from "commander";
 import { ManxError, nearestName, renderError, toManxError } from "../core/index.ts";
 import { VERSION } from "../version.ts";
+import { addDemoCommand } from "./demo-command.ts";
 import { addEngineCommand } from "./engine-command.ts";
 import { addGatewayCommand } from "./gateway-command.ts";
 import type { Io } from "./io.ts";
@@ -26,6 +27,7 @@ export function makeProgram(io: Io): Command {
       outputError: () => undefined,
     })
     .addHelpText("after", "\nExamples:\n  manx demo\n  manx demo --json > result.json\n");
+  addDemoCommand(program, io);
   addEngineCommand(program, io);
   addGatewayCommand(program, io);
   addLoadCommand(program, io);

@@ -1,12 +1,16 @@
-/** How a result is drawn on this terminal: NO_COLOR (no-color.org) and TERM=dumb are kept to, as is the width. */
+/** How results are drawn where they go: colour and width only on a terminal, and never against NO_COLOR. */
 import type { TerminalOptions } from "../report/index.ts";
 import type { Io } from "./io.ts";
 
-export function terminalOptions({ stdout, env }: Io): TerminalOptions {
-  const noColor = (env.NO_COLOR ?? "") !== "" || env.TERM === "dumb";
-  const { columns } = stdout as { readonly columns?: number };
+/** Wide enough for every table; a file or a pipe wraps nothing. */
+const PIPE_COLUMNS = 100;
+const COLUMNS_MAX = 120;
+
+export function terminalOptions(io: Io): TerminalOptions {
+  const { stdout, env } = io;
+  const isTerminal = stdout.isTTY === true && env.TERM !== "dumb";
   return {
-    color: stdout.isTTY === true && !noColor,
-    ...(columns !== undefined && { columns }),
+    color: isTerminal && (env.NO_COLOR ?? "") === "",
+    columns: Math.min(COLUMNS_MAX, (isTerminal ? stdout.columns : undefined) ?? PIPE_COLUMNS),
   };
 }

@@ -38,7 +38,8 @@ export class RealClock extends TimerClock {
     const precise = options.precise === true;
     const arm = (): void => {
       const leftUs = atUs - this.nowUs();
-      if (precise && leftUs <= SPIN_US) {
+      // What is due already must not wait for the next millisecond of the host's timers.
+      if (leftUs <= 0 || (precise && leftUs <= SPIN_US)) {
         immediate = setImmediate(leftUs <= 0 ? fire : arm);
         return;
       }

@@ -64,7 +64,11 @@ export function hdrPlot(title: string, lines: readonly PlotLine[]): string {
     `<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${escapeHtml(title)}: value by percentile">` +
     xAxis(scale) +
     yAxis(scale, unit) +
-    drawn.map(({ points, colour }) => pathOf(points, colour, scale)).join("") +
+    drawn
+      .map(({ points, colour }, index) =>
+        pathOf(points, { colour, width: 1.8 + 1.4 * (drawn.length - 1 - index) }, scale),
+      )
+      .join("") +
     `</svg><ul class="legend">${legend}</ul></figure>`
   );
 }
@@ -113,9 +117,10 @@ function xAxis(scale: Scale): string {
     ticks
       .map((nines) => {
         const x = round(scale.x(nines));
+        const anchor = x > WIDTH - RIGHT - 20 ? "end" : "middle";
         return (
           `<line class="grid" x1="${x}" y1="${TOP}" x2="${x}" y2="${bottom}"/>` +
-          `<text x="${x}" y="${bottom + 16}" text-anchor="middle">${percentileName(nines)}</text>`
+          `<text x="${x}" y="${bottom + 16}" text-anchor="${anchor}">${percentileName(nines)}</text>`
         );
       })
       .join("") +
@@ -141,7 +146,12 @@ function yAxis(scale: Scale, unit: ResultDistribution["unit"]): string {
   return marks;
 }
 
-function pathOf(points: readonly Point[], colour: string, scale: Scale): string {
+/** Earlier lines are wider, so that one which lies under another still shows at its edges. */
+function pathOf(
+  points: readonly Point[],
+  { colour, width }: { colour: string; width: number },
+  scale: Scale,
+): string {
   const firstGrey = points.findIndex((point) => point.isGrey);
   const solid = firstGrey < 0 ? points : points.slice(0, firstGrey);
   // The dashed part begins where the solid one ends, so that there is no gap.
@@ -149,7 +159,7 @@ function pathOf(points: readonly Point[], colour: string, scale: Scale): string 
   const line = (part: readonly Point[], extra: string): string =>
     part.length < 2
       ? ""
-      : `<polyline fill="none" stroke="${colour}" stroke-width="2"${extra} points="${part
+      : `<polyline fill="none" stroke="${colour}" stroke-width="${round(width)}"${extra} points="${part
           .map((point) => `${round(scale.x(point.nines))},${round(scale.y(point.value))}`)
           .join(" ")}"/>`;
   return line(solid, "") + line(dashed, ' stroke-dasharray="4 4" opacity="0.6"');

@@ -13,10 +13,10 @@ p{margin:6px 0}.soft,small{color:var(--soft)}
 .fact b{display:block;font-size:19px;font-variant-numeric:tabular-nums}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
-th,td{padding:7px 10px;border-bottom:1px solid var(--line);text-align:right;vertical-align:top;white-space:nowrap}
-th:first-child,td:first-child{text-align:left;white-space:normal;min-width:150px}
+th,td{padding:7px 8px;border-bottom:1px solid var(--line);text-align:right;vertical-align:top;white-space:nowrap}
+th:first-child,td:first-child{text-align:left;white-space:normal;min-width:130px}
 thead th{font-weight:600;color:var(--soft);white-space:normal;vertical-align:bottom}
-td small{display:block;font-size:12px}
+td small{display:block;font-size:12px;font-weight:400;white-space:normal}
 .grey{color:var(--soft);font-style:italic}
 .best{font-weight:650;color:var(--mark)}
 .bar{display:block;height:5px;margin-top:3px;border-radius:3px;background:linear-gradient(90deg,var(--mark) var(--w),var(--line) var(--w))}

@@ -15,8 +15,6 @@ export interface RowPlan {
   readonly cell: (result: RungResult, run: ResultRun) => Omit<RowCell, "run">;
 }
 
-const SLO_TITLE = "sustained within the SLO (TTFT p99 ≤ 2 s, TPOT p99 ≤ 200 ms)";
-
 /** The rows of the published table, and the rate that it does not give. */
 export const BATCHING_ROWS: readonly RowPlan[] = [
   {
@@ -62,11 +60,12 @@ export const BATCHING_ROWS: readonly RowPlan[] = [
     cell: (result, run) => plain(result.peakPerS, run.counts.offered),
   },
   {
-    title: SLO_TITLE,
+    title: "sustained within the SLO",
     unit: "per-s",
     better: "higher",
     published: null,
-    because: "the rate that users can be given, which a ceiling is not",
+    because:
+      "TTFT p99 ≤ 2 s and TPOT p99 ≤ 200 ms, MLPerf's limits for a chat server: the rate that users can be given, which a ceiling is not",
     cell: (result) => plain(result.sustainedPerS, result.sustainedRequests),
   },
 ];
