@@ -19,7 +19,7 @@ const UNTOLD: readonly string[] = ["header", "output", "json", "calibrate"];
  */
 export function commandText(flags: LoadFlags, model: string): string {
   const words = ["manx", "load"];
-  for (const [name, value] of Object.entries({ ...flags, model })) {
+  for (const [name, value] of Object.entries({ url: flags.url, ...flags, model })) {
     if (UNTOLD.includes(name) || DEFAULTS[name] === value) continue;
     const flag = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
     if (name === "stream") {
