@@ -16,7 +16,8 @@ import {
   type ProfileCostOptions,
   type TableText,
 } from "../../src/engine/index.ts";
-import { mean, type ServedTimes } from "./latency-table.ts";
+import { readTable } from "../../src/engine/measured-table.ts";
+import { type LatencyTable, mean, type ServedTimes } from "./latency-table.ts";
 
 const ROOT = new URL("../../data/vllm-0.19-runs/", import.meta.url);
 
@@ -67,6 +68,8 @@ export interface TwinRun {
   readonly requests: readonly ServedTimes[];
   readonly totals: EngineTotals;
   readonly endUs: number;
+  /** Share of the KV memory in use at 1, 2, 3 … s after the first arrival, %. */
+  readonly kvPercent: readonly number[];
 }
 
 export function readGzipped(path: string): TableText {
@@ -147,9 +150,40 @@ export function runTwin(
   requests.forEach((request, place) => {
     clock.at(request.arrivedUs, () => engine.submit(request, place));
   });
+  const kvPercent: number[] = [];
+  const sample = (): void => {
+    kvPercent.push((100 * kv.reservedTokens) / kv.totalTokens);
+    if (done.length < requests.length) clock.at(clock.nowUs() + 1_000_000, sample);
+  };
+  clock.at(1_000_000, sample);
   clock.runSync();
+  const endUs = Math.max(...done.map(({ lastTokenUs }) => lastTokenUs));
   done.sort((a, b) => (a.tag as number) - (b.tag as number));
-  return { requests: done.map(servedTimes), totals: engine.totals, endUs: clock.nowUs() };
+  return { requests: done.map(servedTimes), totals: engine.totals, endUs, kvPercent };
+}
+
+/** The measured share of the KV memory in use, second by second, %; of the 4090's run only. */
+export function realKvPercent(): number[] {
+  const text = readFileSync(new URL("rtx4090/timeseries.csv", ROOT), "utf8");
+  return readTable({ name: "timeseries.csv", text }, { numbers: ["kv_cache_pct"] }).map(
+    ({ numbers }) => numbers[0]!,
+  );
+}
+
+/** The publishers' own simulator, LLMServingSim 2, on the same run: signed errors in %, as they print them. */
+export function publishedErrors(run: RunName): LatencyTable {
+  const printed = readGzipped(`${run}/summary.txt.gz`)
+    .text.split("\n")
+    .flatMap((line) => /([-+][\d.]+)%$/.exec(line)?.[1] ?? [])
+    .map(Number);
+  const column = (from: number) => ({
+    mean: printed[from]!,
+    p50: printed[from + 1]!,
+    p90: printed[from + 2]!,
+    p95: printed[from + 3]!,
+    p99: printed[from + 4]!,
+  });
+  return { ttftMs: column(0), tpotMs: column(5), e2eMs: column(10) };
 }
 
 /** Mean over requests of |E2E error|, %. */
