@@ -82,7 +82,10 @@ export class GatewayMetrics {
   );
   readonly #retries = this.#counter("retries_total", "Attempts beyond the first", ["reason"]);
   readonly #bodyBytes = this.#counter("body_bytes_total", "Body bytes by direction", ["direction"]);
+  // Plain numbers until somebody looks: a labelled counter costs about a microsecond a call.
   #inFlightNow = 0;
+  #requestBytes = 0;
+  #responseBytes = 0;
 
   constructor(pool: UpstreamPool) {
     const gauge = (name: string, help: string, read: () => number): void => {
@@ -126,6 +129,9 @@ export class GatewayMetrics {
 
   text(): Promise<string> {
     this.#inFlight.set(this.#inFlightNow);
+    this.#bodyBytes.reset();
+    this.#bodyBytes.inc({ direction: "request" }, this.#requestBytes);
+    this.#bodyBytes.inc({ direction: "response" }, this.#responseBytes);
     return this.#registry.metrics();
   }
 
@@ -170,8 +176,8 @@ export class GatewayMetrics {
     this.#inFlightNow -= 1;
     this.#requests.inc({ route, status: String(ended.status), outcome: ended.outcome });
     this.#e2e.observe({ route }, ended.e2eUs / US_PER_S);
-    this.#bodyBytes.inc({ direction: "request" }, ended.requestBytes);
-    this.#bodyBytes.inc({ direction: "response" }, ended.responseBytes);
+    this.#requestBytes += ended.requestBytes;
+    this.#responseBytes += ended.responseBytes;
   }
 
   /** A request that was answered by the gateway itself. */
