@@ -80,6 +80,11 @@ describe("event-loop lag", () => {
       clock.pass(150_000 - 1_000);
       clock.block(51_000);
     }
+    // One sample for each 10 ms, blocked or not: an eighth of them lay in the first half of a block.
+    expect(lag.histogram.n).toBe(2_000);
+    const long = 1 - lag.histogram.shareAtMost(25_000);
+    expect(long).toBeGreaterThan(0.1);
+    expect(long).toBeLessThan(0.15);
     const p99 = histogramQuantile(lag.histogram, 0.99).value;
     expect(p99).toBeGreaterThan(40_000);
     expect(p99).toBeLessThanOrEqual(51_000);
