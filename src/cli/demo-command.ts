@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { ManxError } from "../core/index.ts";
 import type { ResultDocument } from "../load/index.ts";
+import { parseSeed } from "./flag-values.ts";
 import type { Io } from "./io.ts";
 import { openOutput } from "./output-file.ts";
 import { ProgressLine } from "./progress-line.ts";
@@ -92,16 +93,6 @@ function openFolder(folder: string, io: Io) {
   const jsonPath = join(folder, "result.json");
   const htmlPath = join(folder, "report.html");
   return { jsonPath, htmlPath, json: openOutput(jsonPath, io), html: openOutput(htmlPath, io) };
-}
-
-function parseSeed(text: string): number {
-  const seed = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-  if (Number.isSafeInteger(seed)) return seed;
-  throw new ManxError("MANX_FLAG_VALUE", {
-    where: "--seed",
-    expected: "a whole number from 0 to 2^53 - 1",
-    got: JSON.stringify(text),
-  });
 }
 
 /** A file of the package's own data folder, which lies two levels above this file both in src and in dist. */

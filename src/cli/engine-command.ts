@@ -1,8 +1,10 @@
 /** `manx engine`: serves the twin on OpenAI's API until it is interrupted. */
 import type { Command } from "commander";
-import { ManxError, parseDurationUs } from "../core/index.ts";
+import { parseDurationUs } from "../core/index.ts";
 import type { EngineConfig } from "../engine/index.ts";
 import type { EngineServer, EngineServerOptions } from "../engine-server/index.ts";
+import { addEnginePlanCommand } from "./engine-plan-command.ts";
+import { parseCount, parseFactor, parseSeed } from "./flag-values.ts";
 import type { Io } from "./io.ts";
 
 interface EngineFlags {
@@ -25,8 +27,9 @@ interface EngineFlags {
 }
 
 export function addEngineCommand(program: Command, io: Io): void {
-  program
+  const engine = program
     .command("engine")
+    .enablePositionalOptions()
     .description("Serve the twin of an inference engine on OpenAI's API, at the real one's pace.")
     .option("--model <name>", "model whose step times and KV sizes are used", "llama-3.1-8b")
     .option("--gpu <name>", "GPU that the steps are priced for", "h100-sxm")
@@ -57,6 +60,7 @@ export function addEngineCommand(program: Command, io: Io): void {
         "  manx engine --model llama-3.1-70b --ranks 4 --memory contiguous --scheduling static\n",
     )
     .action((flags: EngineFlags) => runEngine(flags, io));
+  addEnginePlanCommand(engine, io);
 }
 
 async function runEngine(flags: EngineFlags, io: Io): Promise<void> {
@@ -107,9 +111,9 @@ function readNumbers(flags: EngineFlags): {
     },
     server: {
       port: parseCount(flags.port, "--port", 0, 65_535),
-      seed: parseCount(flags.seed, "--seed", 0, Number.MAX_SAFE_INTEGER),
+      seed: parseSeed(flags.seed),
       waitingMax: parseCount(flags.queue, "--queue", 1, 1_000_000),
-      speed: parseSpeed(flags.speed),
+      speed: parseFactor(flags.speed, "--speed", 0.001, 1_000),
     },
   };
 }
@@ -118,7 +122,7 @@ function report(server: EngineServer, config: EngineConfig, flags: EngineFlags, 
   const { url, engine } = server;
   const { kv } = engine.scheduler;
   const model = flags.servedModel ?? config.model;
-  const factor = parseSpeed(flags.speed);
+  const factor = parseFactor(flags.speed, "--speed", 0.001, 1_000);
   const speed = factor === 1 ? "" : `, ${factor} times as fast`;
   const body = JSON.stringify({
     model,
@@ -146,25 +150,5 @@ function interrupted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();
     else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
-}
-
-function parseCount(text: string, where: string, least: number, most: number): number {
-  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= least && value <= most) return value;
-  throw new ManxError("MANX_FLAG_VALUE", {
-    where,
-    expected: `a whole number from ${least} to ${most}`,
-    got: JSON.stringify(text),
-  });
-}
-
-function parseSpeed(text: string): number {
-  const value = /^(\d+\.?\d*|\.\d+)x?$/.test(text) ? Number.parseFloat(text) : Number.NaN;
-  if (value >= 0.001 && value <= 1_000) return value;
-  throw new ManxError("MANX_FLAG_VALUE", {
-    where: "--speed",
-    expected: 'a factor from 0.001 to 1000, such as "2" or "0.5"',
-    got: JSON.stringify(text),
   });
 }

@@ -19,6 +19,8 @@ export function makeProgram(io: Io): Command {
     )
     .version(VERSION, "-V, --version", "print the version")
     .showSuggestionAfterError(false)
+    // A flag after a command's name is that command's own.
+    .enablePositionalOptions()
     .helpCommand("help [command]", "show help of a command")
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
@@ -68,35 +70,50 @@ function forEachCommand(command: Command, visit: (command: Command) => void): vo
 /** Commander's own errors in Manx's words, with the nearest name that exists. */
 function usageError(thrown: CommanderError, program: Command, argv: readonly string[]): ManxError {
   const got = /'([^']*)'/.exec(thrown.message)?.[1] ?? "";
-  const command = program.commands.find((child) => argv.includes(child.name())) ?? program;
+  const { command, where, rest } = commandOf(program, argv);
   if (thrown.code === "commander.unknownOption") {
     const flags = command.options.map((option) => option.long ?? option.short ?? "");
-    const near = nearestName(got, flags);
-    return new ManxError("MANX_FLAG_UNKNOWN", {
-      where: `manx ${command === program ? "" : command.name()}`.trim(),
-      got,
-      ...(near !== undefined && { hint: `did you mean "${near}"?` }),
-    });
+    return new ManxError("MANX_FLAG_UNKNOWN", { where, got, ...nearestHint(got, flags) });
   }
-  if (thrown.code === "commander.unknownCommand" || thrown.code === "commander.excessArguments") {
-    const names = program.commands.map((child) => child.name());
-    const word =
-      thrown.code === "commander.unknownCommand"
-        ? got
-        : (argv.find((arg) => !arg.startsWith("-")) ?? "");
-    const near = nearestName(word, names);
-    if (thrown.code === "commander.unknownCommand" || command === program) {
-      return new ManxError("MANX_COMMAND_UNKNOWN", {
-        expected: `one of ${names.join(", ")}`,
-        got: JSON.stringify(word),
-        ...(near !== undefined && { hint: `did you mean "${near}"?` }),
-      });
-    }
+  const isWord =
+    thrown.code === "commander.unknownCommand" || thrown.code === "commander.excessArguments";
+  if (isWord && command.commands.length > 0) {
+    const names = command.commands.map((child) => child.name());
+    const word = rest.find((arg) => !arg.startsWith("-")) ?? got;
+    return new ManxError("MANX_COMMAND_UNKNOWN", {
+      ...(command !== program && { where }),
+      expected: `one of ${names.join(", ")}`,
+      got: JSON.stringify(word),
+      ...nearestHint(word, names),
+    });
   }
   const missing = /missing|not specified/i.test(thrown.message);
   return new ManxError(missing ? "MANX_FLAG_MISSING" : "MANX_FLAG_VALUE", {
     what: thrown.message.replace(/^error: /, "").replace(/\.$/, ""),
-    where: `manx ${command === program ? "" : command.name()}`.trim(),
-    hint: `run manx ${command === program ? "" : `${command.name()} `}--help`,
+    where,
+    hint: `run ${where} --help`,
   });
+}
+
+/** The innermost command that the words name, and what follows its name. */
+function commandOf(
+  program: Command,
+  argv: readonly string[],
+): { command: Command; where: string; rest: readonly string[] } {
+  let command = program;
+  let where = "manx";
+  let rest = argv;
+  for (const [index, word] of argv.entries()) {
+    const child = command.commands.find((one) => one.name() === word);
+    if (child === undefined) continue;
+    command = child;
+    where += ` ${word}`;
+    rest = argv.slice(index + 1);
+  }
+  return { command, where, rest };
+}
+
+function nearestHint(got: string, names: readonly string[]): { hint?: string } {
+  const near = nearestName(got, names);
+  return near === undefined ? {} : { hint: `did you mean "${near}"?` };
 }
