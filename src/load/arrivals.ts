@@ -33,7 +33,7 @@ const GAPS: Readonly<Record<ArrivalProcess, Gaps>> = {
   },
 };
 
-export const GAMMA_CV = 3;
+const GAMMA_CV = 3;
 
 /** @returns intended starts in whole microseconds from 0, ascending; made one by one, so a long run costs no memory. */
 export function* arrivalTimes(options: ArrivalOptions): Generator<number> {

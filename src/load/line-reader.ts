@@ -15,7 +15,7 @@ export interface Line {
 }
 
 /** A Mooncake row of a million tokens has some 20 kB. */
-export const LINE_CHARS_MAX = 4 * 1024 * 1024;
+const LINE_CHARS_MAX = 4 * 1024 * 1024;
 
 /**
  * @param path of a file, or `-` for standard input.

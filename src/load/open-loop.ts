@@ -34,7 +34,7 @@ export interface OpenLoopOptions extends RunDescription, RunLimits {
 }
 
 /** Below the number of local ports of one address, where every further request would fail anyway. */
-export const OPEN_MAX = 20_000;
+const OPEN_MAX = 20_000;
 /** Most requests waiting for a place; one more fails as `client-backlog`. */
 export const BACKLOG_MAX = 100_000;
 /** After a late timer, reads that are waiting come before the rest of a long row of sends. */

@@ -81,7 +81,11 @@ export function toLoadRun(
           : [[name, toDistribution(histogram, METRIC_LABELS[name])]];
       }),
     ),
-    gauges: { ...adjustedGauges(collector, options.timeoutUs), ...runGauges(collector, shape) },
+    gauges: {
+      ...adjustedGauges(collector, options.timeoutUs),
+      ...trafficGauges(collector, shape),
+      ...wireGauges(collector),
+    },
     stalls:
       collector.stalls.streams === 0
         ? null
@@ -147,12 +151,10 @@ function adjustedGauges(
   return gauges;
 }
 
-function runGauges(collector: Collector, shape: RunShape): Record<string, ResultGauge> {
+/** What was asked for, what went out and what came back. */
+function trafficGauges(collector: Collector, shape: RunShape): Record<string, ResultGauge> {
   const { spanUs, elapsedUs, arrivals } = shape;
   const over = collector.completed + collector.failed;
-  const gaps = collector.histograms.chunkGapUs;
-  const connections = collector.connections.new + collector.connections.reused;
-  const share = (part: number, whole: number): number | null => (whole === 0 ? null : part / whole);
   return {
     errorRate: {
       title: "failed requests",
@@ -192,6 +194,21 @@ function runGauges(collector: Collector, shape: RunShape): Record<string, Result
       n: arrivals.windows,
       basis: "variance over mean of counts in equal windows: constant 0, Poisson 1",
     },
+    interrupted: {
+      title: "requests given up when the run was stopped",
+      unit: "count",
+      value: shape.open + shape.waiting,
+      n: collector.offered,
+      basis: "in no other figure",
+    },
+  };
+}
+
+/** What the connections and the server did beside answering. */
+function wireGauges(collector: Collector): Record<string, ResultGauge> {
+  const gaps = collector.histograms.chunkGapUs;
+  const connections = collector.connections.new + collector.connections.reused;
+  return {
     connectionReuse: {
       title: "requests on a connection that was open",
       unit: "share",
@@ -213,12 +230,9 @@ function runGauges(collector: Collector, shape: RunShape): Record<string, Result
       n: collector.completed,
       basis: "as the server counted them",
     },
-    interrupted: {
-      title: "requests given up when the run was stopped",
-      unit: "count",
-      value: shape.open + shape.waiting,
-      n: collector.offered,
-      basis: "in no other figure",
-    },
   };
+}
+
+function share(part: number, whole: number): number | null {
+  return whole === 0 ? null : part / whole;
 }

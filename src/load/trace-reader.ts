@@ -49,8 +49,8 @@ export interface Trace {
 }
 
 /** Bound of memory: about 1 GB. */
-export const ROWS_MAX = 5_000_000;
-export const SET_ASIDE_SHARE_MAX = 0.01;
+const ROWS_MAX = 5_000_000;
+const SET_ASIDE_SHARE_MAX = 0.01;
 const PROBLEMS_SHOWN = 5;
 /** Further than this from the first row, a time is a typing error; the longest public trace has 213 days. */
 const SPAN_S_MAX = 400 * 86_400;

@@ -34,7 +34,7 @@ export function isProblem(row: TraceRow | RowProblem): row is RowProblem {
 }
 
 /** A hundred times the longest context on sale; beyond it the column holds something else. */
-export const TOKENS_MAX = 100_000_000;
+const TOKENS_MAX = 100_000_000;
 
 export function isTokenCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= TOKENS_MAX;

@@ -1,0 +1,50 @@
+import { describe, expect, it } from "vitest";
+import { ENGINE_DEFAULTS } from "../engine/index.ts";
+import { type ReplayOptions, replay, toResultRun } from "./engine-replay.ts";
+import type { WorkRequest } from "./work-request.ts";
+
+const work = (atUs: number, promptTokens: number, outputTokens: number): WorkRequest => ({
+  atUs,
+  promptTokens,
+  outputTokens,
+  row: 0,
+});
+
+const options: ReplayOptions = {
+  name: "test",
+  requests: [work(0, 10, 3), work(1_000_000, 10, 1), work(2_000_000, 10, 2)],
+  workload: "three",
+  arrivals: "by hand",
+  config: ENGINE_DEFAULTS,
+  seed: null,
+  cost: { name: "fixed", stepUs: () => 100 },
+};
+
+describe("replay", () => {
+  it("measures what can be worked out by hand", () => {
+    const { histograms, totals, endUs } = replay(options);
+    expect(histograms.ttftUs.toJSON()).toMatchObject({ n: 3, min: 100, max: 100 });
+    expect(histograms.itlUs.toJSON()).toMatchObject({ n: 3, sum: 300 });
+    expect(histograms.e2eUs.toJSON()).toMatchObject({ min: 100, max: 300 });
+    expect(histograms.tpotUs.n).toBe(2);
+    expect([totals.steps, totals.requestSteps, endUs]).toEqual([6, 6, 2_000_200]);
+  });
+
+  it("offers the same requests faster, and spreads them over replicas", () => {
+    const fast = replay({ ...options, speed: 1e12 });
+    expect(fast.endUs).toBe(300);
+    const spread = replay({ ...options, speed: 1e12, replicas: 3 });
+    expect(spread.totals.steps).toBe(6);
+    expect(() => replay({ ...options, routing: "best" as never })).toThrow(/unknown routing/);
+  });
+
+  it("counts what can never fit as refused and not as served, and what met its budgets against all offered", () => {
+    const requests = [...options.requests, work(3_000_000, 20_000, 5)];
+    const budgets = { ttftUs: 100, tpotUs: 99 };
+    const done = replay({ ...options, requests }, budgets);
+    expect(done.refused).toEqual({ MANX_REQUEST_NEVER_FITS: 1 });
+    const run = toResultRun(done, { ...options, requests }, budgets);
+    expect(run.counts).toMatchObject({ offered: 4, completed: 3, failed: 1 });
+    expect(run.goodput).toMatchObject({ met: 1, shareOfOffered: 0.25 });
+  });
+});
