@@ -38,16 +38,18 @@ export async function runDemo(options: DemoOptions): Promise<ResultDocument> {
   const runs: ResultRun[] = [];
   const isStopped = (): boolean => options.interrupt?.aborted === true;
 
-  const parts: (() => Promise<void> | void)[] = [
+  const parts: (() => Promise<void>)[] = [
     () => addHour(options, runs, comparisons),
     () => addShared(options, runs, comparisons),
     () => addLive(options, runs, comparisons),
   ];
   for (const part of parts) {
+    try {
+      await part();
+    } catch (thrown) {
+      if (!isStopped()) throw thrown;
+    }
     if (isStopped()) break;
-    await part();
-    // Lets an interrupt in: the virtual parts hold the event loop.
-    await options.clock.sleepUntil(options.clock.nowUs());
   }
   return makeDocument({
     kind: "demo",
@@ -62,8 +64,12 @@ export async function runDemo(options: DemoOptions): Promise<ResultDocument> {
   });
 }
 
-function addHour(options: DemoOptions, runs: ResultRun[], comparisons: ResultComparison[]): void {
-  const ladder = runLadder({
+async function addHour(
+  options: DemoOptions,
+  runs: ResultRun[],
+  comparisons: ResultComparison[],
+): Promise<void> {
+  const ladder = await runLadder({
     ...ladderOptions(options, options.hour, 0, PARTS.hour),
     workload: `Azure LLM 2023 conversation, ${describe(options.hour)}`,
     rungs: BATCHING_RUNGS,
@@ -74,8 +80,12 @@ function addHour(options: DemoOptions, runs: ResultRun[], comparisons: ResultCom
   for (const { run } of ladder.rungs) if (run !== null) runs.push(run);
 }
 
-function addShared(options: DemoOptions, runs: ResultRun[], comparisons: ResultComparison[]): void {
-  const ladder = runLadder({
+async function addShared(
+  options: DemoOptions,
+  runs: ResultRun[],
+  comparisons: ResultComparison[],
+): Promise<void> {
+  const ladder = await runLadder({
     ...ladderOptions(options, options.shared, PARTS.hour, PARTS.shared),
     workload: `Mooncake conversation, ${describe(options.shared)}`,
     prefix: "shared prefixes: ",

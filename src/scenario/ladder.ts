@@ -49,7 +49,7 @@ export const PREFIX_RUNGS: readonly Rung[] = [
 ];
 
 /** MLPerf Inference's limits for a chat server (Llama-2-70B Server scenario): a stated SLO that nobody here chose. */
-export const SLO: Budgets = { ttftUs: 2 * US_PER_S, tpotUs: 200_000 };
+const SLO: Budgets = { ttftUs: 2 * US_PER_S, tpotUs: 200_000 };
 
 /** Requests of the rate search: enough for 60 beyond a p99. */
 const SEARCH_REQUESTS = 6_000;
@@ -67,15 +67,14 @@ export interface LadderOptions {
   readonly prefix?: string;
   readonly rungs: readonly Rung[];
   readonly base?: EngineConfig;
-  /** Told before each piece of work; for a progress line. */
-  readonly onStep?: (text: string, done: number, of: number) => void;
+  /** Told before each piece of work, and waited for: the place to show progress, let others run, or throw to stop. */
+  readonly onStep?: (text: string, done: number, of: number) => Promise<void> | void;
 }
 
 export interface RungResult {
   readonly rung: Rung;
   /** Null for a rung that is still to come. */
   readonly run: ResultRun | null;
-  readonly replay: Replay | null;
   /** Requests per second, all replicas together, when everything is offered at once. */
   readonly peakPerS: number | null;
   /** Highest offered rate at which p99 TTFT and p99 TPOT meet the SLO, and the searched trace's size. */
@@ -88,56 +87,49 @@ export interface Ladder {
   readonly rungs: readonly RungResult[];
 }
 
-export function runLadder(options: LadderOptions): Ladder {
+export async function runLadder(options: LadderOptions): Promise<Ladder> {
   const base = options.base ?? { ...ENGINE_DEFAULTS, contextMax: contextFor(options.requests) };
   const { rungs } = options;
   const measured = rungs.filter((rung) => rung.levers !== null);
   const of = measured.length * 3 + 1;
   let done = 0;
-  const step = (text: string): void => {
-    options.onStep?.(text, done, of);
+  const step = async (text: string): Promise<void> => {
+    await options.onStep?.(text, done, of);
     done += 1;
   };
   const replayAs = (rung: Rung, part: Partial<ReplayOptions>): Replay =>
     replay({ ...replayOptions(rung, options, base), ...part }, SLO);
 
-  step("sizing");
+  await step("sizing");
   const first = measured[0];
   const replicas =
     first === undefined ? 1 : fewestReplicas(options.requests, (part) => replayAs(first, part));
-  const results = rungs.map((rung): RungResult => {
+  const results: RungResult[] = [];
+  for (const rung of rungs) {
     if (rung.levers === null) {
-      return {
-        rung,
-        run: null,
-        replay: null,
-        peakPerS: null,
-        sustainedPerS: null,
-        sustainedRequests: 0,
-      };
+      results.push({ rung, run: null, peakPerS: null, sustainedPerS: null, sustainedRequests: 0 });
+      continue;
     }
-    step(`${rung.title}: the hour`);
-    const hour = replayAs(rung, { replicas });
-    step(`${rung.title}: ceiling`);
+    await step(`${rung.title}: the whole trace`);
+    const whole = replayAs(rung, { replicas });
+    await step(`${rung.title}: ceiling`);
     const peak = replayAs(rung, { replicas, speed: AT_ONCE });
-    step(`${rung.title}: rate within the SLO`);
+    await step(`${rung.title}: rate within the SLO`);
     const search = options.requests.slice(0, SEARCH_REQUESTS);
-    const sustainedPerS = sustainedRate(search, (part) => replayAs(rung, { replicas, ...part }));
-    return {
+    results.push({
       rung,
-      run: toResultRun(hour, { ...replayOptions(rung, options, base), replicas }, SLO),
-      replay: hour,
+      run: toResultRun(whole, { ...replayOptions(rung, options, base), replicas }, SLO),
       peakPerS: (peak.finished * US_PER_S) / peak.endUs,
-      sustainedPerS,
+      sustainedPerS: sustainedRate(search, (part) => replayAs(rung, { replicas, ...part })),
       sustainedRequests: search.length,
-    };
-  });
-  options.onStep?.("done", of, of);
+    });
+  }
+  await options.onStep?.("done", of, of);
   return { replicas, rungs: results };
 }
 
 /** The next power of two that holds the workload's longest request: what somebody would set as the context limit. */
-export function contextFor(requests: readonly WorkRequest[]): number {
+function contextFor(requests: readonly WorkRequest[]): number {
   let longest = 1;
   for (const { promptTokens, outputTokens } of requests) {
     longest = Math.max(longest, promptTokens + outputTokens);
