@@ -11,6 +11,7 @@ import { addEngineCommand } from "./engine-command.ts";
 import { addGatewayCommand } from "./gateway-command.ts";
 import type { Io } from "./io.ts";
 import { addLoadCommand } from "./load-command.ts";
+import { addReportCommand } from "./report-command.ts";
 
 export function makeProgram(io: Io): Command {
   const program = new Command("manx")
@@ -33,6 +34,7 @@ export function makeProgram(io: Io): Command {
   addEngineCommand(program, io);
   addGatewayCommand(program, io);
   addLoadCommand(program, io);
+  addReportCommand(program, io);
   return program;
 }
 

@@ -81,6 +81,11 @@ export const ERROR_TABLE = {
     exit: 2,
     hint: "give the table with the columns named above, one number in each cell",
   },
+  MANX_RESULT_FORMAT: {
+    summary: "a file is no result document that this version can read",
+    exit: 2,
+    hint: "give a file that --output or --json of this version has written",
+  },
   MANX_PORT_IN_USE: {
     summary: "the address is already in use",
     exit: 2,

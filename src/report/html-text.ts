@@ -1,4 +1,5 @@
 /** Text and data inside HTML: nothing that a document says can become markup or script. */
+import { printable } from "./printable.ts";
 
 const ENTITIES: Readonly<Record<string, string>> = {
   "&": "&amp;",
@@ -8,9 +9,9 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": "&#39;",
 };
 
-/** For element content and quoted attributes. */
+/** For element content and quoted attributes, of XML too: what XML 1.0 cannot hold becomes U+FFFD. */
 export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => ENTITIES[character]!);
+  return printable(text).replace(/[&<>"']/g, (character) => ENTITIES[character]!);
 }
 
 /**

@@ -1,0 +1,35 @@
+/** A whole file or standard input as text, up to a bound. */
+import { createReadStream } from "node:fs";
+import { ManxError } from "../core/index.ts";
+
+/**
+ * @param path `-` is standard input.
+ * @throws MANX_FILE_UNREADABLE if it cannot be read or has more than `bytesMax`.
+ */
+export async function readInput(path: string, bytesMax: number): Promise<string> {
+  const source = path === "-" ? process.stdin : createReadStream(path);
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const piece of source as AsyncIterable<Buffer>) {
+      bytes += piece.length;
+      if (bytes > bytesMax) break;
+      pieces.push(piece);
+    }
+  } catch (thrown) {
+    const cause = thrown as NodeJS.ErrnoException;
+    throw new ManxError("MANX_FILE_UNREADABLE", {
+      where: path,
+      got: cause.code ?? cause.message,
+      cause,
+    });
+  }
+  if (bytes > bytesMax) {
+    throw new ManxError("MANX_FILE_UNREADABLE", {
+      what: "a file is longer than this command reads",
+      where: path,
+      expected: `at most ${bytesMax} bytes`,
+    });
+  }
+  return Buffer.concat(pieces).toString("utf8");
+}
