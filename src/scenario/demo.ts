@@ -126,8 +126,12 @@ function ladderOptions(
   return {
     requests: trace.requests,
     seed: options.seed,
-    onStep: (text, done, of) =>
-      options.onProgress?.(`virtual: ${text}`, from + (done / of) * share),
+    onStep: async (text, done, of) => {
+      options.onProgress?.(`virtual: ${text}`, from + (done / of) * share);
+      // The replays hold the event loop; between two of them an interrupt gets its turn.
+      await options.clock.sleepUntil(options.clock.nowUs());
+      options.interrupt?.throwIfAborted();
+    },
   };
 }
 
