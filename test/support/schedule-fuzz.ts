@@ -7,6 +7,7 @@ import { assert } from "../../src/core/index.ts";
 import {
   ContiguousKv,
   ContinuousBatcher,
+  type ContinuousOptions,
   EngineRequest,
   PagedKv,
   PrefixKv,
@@ -33,6 +34,13 @@ export const SUBJECTS: Readonly<Record<string, (random: Random) => Scheduler>> =
     continuous(new ContiguousKv(poolTokens(random), 2 * LONGEST), "whole", random),
   prefix: (random) => continuous(new PrefixKv(poolTokens(random), 4, 8), "chunked", random),
   "prefix, whole": (random) => continuous(new PrefixKv(poolTokens(random), 4, 4), "whole", random),
+  ahead: (random) =>
+    continuous(new PrefixKv(poolTokens(random), 4, 8), "chunked", random, {
+      admission: "step",
+      ahead: true,
+    }),
+  "paged, ahead": (random) =>
+    continuous(new PagedKv(poolTokens(random), 4), "chunked", random, { ahead: true }),
   static: (random) =>
     new StaticBatcher(new PagedKv(poolTokens(random), 4), {
       sequencesMax: 1 + random.int(6),
@@ -49,8 +57,10 @@ function continuous(
   kv: PagedKv | ContiguousKv | PrefixKv,
   prompts: "whole" | "chunked",
   random: Random,
+  more: Partial<ContinuousOptions> = {},
 ): Scheduler {
   return new ContinuousBatcher(kv, {
+    ...more,
     sequencesMax: 1 + random.int(6),
     tokensMax: 1 + random.int(24),
     prompts,
