@@ -69,15 +69,34 @@ async function addHour(
   runs: ResultRun[],
   comparisons: ResultComparison[],
 ): Promise<void> {
-  const ladder = await runLadder({
+  const { comparison, runs: measured } = await hourLadder({
+    hour: options.hour,
     ...ladderOptions(options, options.hour, 0, PARTS.hour),
-    workload: `Azure LLM 2023 conversation, ${describe(options.hour)}`,
+  });
+  comparisons.push(comparison);
+  runs.push(...measured);
+}
+
+export interface HourOptions extends Pick<LadderOptions, "seed" | "onStep"> {
+  readonly hour: Trace;
+}
+
+/** The first table of the demo, and the runs behind it. */
+export async function hourLadder(
+  options: HourOptions,
+): Promise<{ comparison: ResultComparison; runs: ResultRun[] }> {
+  const { hour, ...rest } = options;
+  const ladder = await runLadder({
+    ...rest,
+    requests: hour.requests,
+    workload: `Azure LLM 2023 conversation, ${describe(hour)}`,
     rungs: BATCHING_RUNGS,
   });
-  comparisons.push(
-    ladderComparison(ladder, "One hour of real traffic, one lever at a time", BATCHING_ROWS),
-  );
-  for (const { run } of ladder.rungs) if (run !== null) runs.push(run);
+  const title = "One hour of real traffic, one lever at a time";
+  return {
+    comparison: ladderComparison(ladder, title, BATCHING_ROWS),
+    runs: ladder.rungs.flatMap(({ run }) => (run === null ? [] : [run])),
+  };
 }
 
 async function addShared(

@@ -1,2 +1,2 @@
 /** Worlds that show a symptom, its cause and its cure. */
-export { type DemoOptions, runDemo } from "./demo.ts";
+export { type DemoOptions, hourLadder, runDemo } from "./demo.ts";
