@@ -125,6 +125,35 @@ describe("RT-01: fragments of calls", () => {
     expect(completion).toMatchObject({ faults: 1, toolCalls: [] });
   });
 
+  it("with another name for an open call are an error", () => {
+    const { completion } = each([0, "", "get", ""], [0, "", "set", '{"q":"a"}']);
+    expect(completion.faults).toBe(1);
+    expect(completion.toolCalls).toMatchObject([{ name: "get", problem: expect.any(String) }]);
+  });
+
+  it("with a new id and no name after whole arguments are no part of the call before", () => {
+    const { completion } = each([0, "A", "get", '{"q":"a"}'], [0, "B", null, '{"q":"b"}']);
+    expect(completion.toolCalls).toMatchObject([
+      { id: "A", argumentsText: '{"q":"a"}', problem: null },
+      { id: "B", problem: "it has no name" },
+    ]);
+  });
+
+  it("that come after the end of their call are an error and change nothing", () => {
+    const late = delta({ tool_calls: [wire([0, "A", null, '{"q":"b"}'])] });
+    const opening = delta({ tool_calls: [wire([0, "A", "get", '{"q":"a"}'])] }, "tool_calls");
+    const decoded = decode("openai-chat", chatWire(opening, late, "[DONE]"));
+    expect(shown(decoded)).toEqual(ONE);
+    expect(decoded.completion.firstFault).toContain("after the end of their call");
+  });
+
+  it("get an id that no other call has", () => {
+    const { completion } = each([0, "call_x_1", "get", "{}"], [1, "", "get", "{}"]);
+    const [first, second] = completion.toolCalls;
+    expect(first?.id).toBe("call_x_1");
+    expect(second).toMatchObject({ idGenerated: true, id: expect.not.stringMatching("call_x_1$") });
+  });
+
   it("of different choices never meet", () => {
     const choice = (index: number, fragment: Fragment) => ({
       index,
@@ -136,5 +165,22 @@ describe("RT-01: fragments of calls", () => {
       "[DONE]",
     ];
     expect(shown(decode("openai-chat", chatWire(...frames)))).toEqual(BOTH);
+  });
+
+  it("of different choices may have one id, and a lost one finds no call of another choice", () => {
+    const choice = (index: number, fragment: Fragment) => ({
+      choices: [{ index, delta: { tool_calls: [wire(fragment)] } }],
+    });
+    const twice = [choice(0, [0, "A", "get", '{"q":']), choice(1, [0, "A", "get", '{"q":"b"}'])];
+    const same = decode(
+      "openai-chat",
+      chatWire(...twice, choice(0, [0, "A", null, '"a"}']), "[DONE]"),
+    );
+    expect(shown(same)).toEqual(['A{"q":"a"}', 'A{"q":"b"}']);
+    const lost = [choice(0, [0, "A", "get", '{"q":']), choice(1, [null, null, null, '"a"}'])];
+    expect(decode("openai-chat", chatWire(...lost, "[DONE]")).completion).toMatchObject({
+      faults: 1,
+      toolCalls: [{ argumentsText: '{"q":' }],
+    });
   });
 });

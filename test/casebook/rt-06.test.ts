@@ -20,6 +20,7 @@ describe("RT-06: a whole call in one chunk", () => {
       "stop",
       [delta({ content: "Let me look" }), delta(CALL), delta({}, "stop")],
     ],
+    ["in capitals,", "STOP", [delta(CALL), delta({}, "STOP")]],
     ["in the last chunk,", "end_turn", [delta(CALL, "end_turn")]],
   ])("%s with the reason %s is run once", (_, rawReason, frames) => {
     const completion = run(...frames);
@@ -43,6 +44,14 @@ describe("RT-06: a whole call in one chunk", () => {
 
   it.each(["length", "content_filter"])("is not run when the answer was cut by %s", (reason) => {
     expect(run(delta(CALL), delta({}, reason)).mayRunTools).toBe(false);
+  });
+
+  it("is not run if an error followed, or another choice never finished", () => {
+    const asked = delta(CALL, "tool_calls");
+    expect(run(asked, { error: { message: "boom" } }).mayRunTools).toBe(false);
+    const other = { choices: [{ index: 1, delta: { content: "Hm" } }] };
+    const cut = decode("openai-chat", chatWire(other, asked)).completion;
+    expect(cut).toMatchObject({ state: "incomplete", mayRunTools: false });
   });
 
   it("goes on downstream with the right reason", () => {
