@@ -102,7 +102,8 @@ export class Exchange implements AttemptSink {
     this.#attempts += 1;
     this.#attempt = new Attempt({ pool, limits, clock }, this.#request!, this);
     this.#attempt.start({ fresh: this.#attempts > 1 });
-    if (this.#attempt.isWarm) metrics.requestDispatched(clock.nowUs() - this.#readyUs);
+    if (!this.#attempt.isWarm) return;
+    metrics.requestDispatched(this.#arrival.route.name, clock.nowUs() - this.#readyUs);
   }
 
   onHead(status: number, rawHeaders: string[], nowUs: number): void {

@@ -3,9 +3,10 @@
  * queue and prefill, the second how decoding runs, and their causes differ. Labels come from closed lists (route, outcome)
  * or are bounded by their nature (status), so the number of series is bounded.
  */
-import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, Gauge, Registry } from "prom-client";
 import { US_PER_S } from "../core/index.ts";
 import type { StreamMetrics } from "../stream/index.ts";
+import { RouteHistogram } from "./route-histogram.ts";
 import type { Outcome } from "./upstream-fault.ts";
 import type { UpstreamPool } from "./upstream-pool.ts";
 
@@ -46,25 +47,31 @@ export class GatewayMetrics {
     "status",
     "outcome",
   ]);
-  readonly #ttft = this.#histogram("ttft_seconds", TTFT_BUCKETS_S, [
+  readonly #ttft = this.#histogram(
+    "ttft_seconds",
     "Request received to the first output of the model, event streams only",
-    "route",
-  ]);
-  readonly #itl = this.#histogram("itl_seconds", ITL_BUCKETS_S, [
+    TTFT_BUCKETS_S,
+  );
+  readonly #itl = this.#histogram(
+    "itl_seconds",
     "Gap between consecutive tokens; a chunk of k tokens gives k samples",
-    "route",
-  ]);
-  readonly #ttfb = this.#histogram("ttfb_seconds", TTFT_BUCKETS_S, [
+    ITL_BUCKETS_S,
+  );
+  readonly #ttfb = this.#histogram(
+    "ttfb_seconds",
     "Request received to the head of the upstream's response",
-    "route",
-  ]);
-  readonly #e2e = this.#histogram("e2e_seconds", E2E_BUCKETS_S, [
+    TTFT_BUCKETS_S,
+  );
+  readonly #e2e = this.#histogram(
+    "e2e_seconds",
     "Request received to the last byte handed to the client",
-    "route",
-  ]);
-  readonly #overhead = this.#histogram("overhead_seconds", OVERHEAD_BUCKETS_S, [
+    E2E_BUCKETS_S,
+  );
+  readonly #overhead = this.#histogram(
+    "overhead_seconds",
     "Request received whole to its dispatch on a warm connection: the gateway's own time",
-  ]);
+    OVERHEAD_BUCKETS_S,
+  );
   readonly #stalls = this.#counter("stalls_total", "Stalls within streams", ["route"]);
   readonly #stalled = this.#counter("stalled_streams_total", "Streams with a stall", ["route"]);
   readonly #stalledSeconds = this.#counter("stalled_seconds_total", "Time within stalls", [
@@ -139,8 +146,8 @@ export class GatewayMetrics {
     this.#inFlightNow += 1;
   }
 
-  requestDispatched(overheadUs: number): void {
-    this.#overhead.observe(overheadUs / US_PER_S);
+  requestDispatched(route: string, overheadUs: number): void {
+    this.#overhead.record(route, overheadUs);
   }
 
   retryBegins(reason: "reuse_race"): void {
@@ -148,7 +155,7 @@ export class GatewayMetrics {
   }
 
   responseBegins(route: string, ttfbUs: number): void {
-    this.#ttfb.observe({ route }, ttfbUs / US_PER_S);
+    this.#ttfb.record(route, ttfbUs);
   }
 
   streamUnread(reason: "encoded" | "faulty"): void {
@@ -157,11 +164,11 @@ export class GatewayMetrics {
 
   /** TTFT and ITL of one stream, each into its own histogram. */
   streamEnds(route: string, stream: StreamMetrics): void {
-    if (stream.ttftUs !== null) this.#ttft.observe({ route }, stream.ttftUs / US_PER_S);
-    const labels = { route };
-    for (const itlUs of stream.itlUs) this.#itl.observe(labels, itlUs / US_PER_S);
+    if (stream.ttftUs !== null) this.#ttft.record(route, stream.ttftUs);
+    this.#itl.recordAll(route, stream.itlUs);
     const { count, stalledUs } = stream.stalls;
     if (count === 0) return;
+    const labels = { route };
     this.#stalls.inc(labels, count);
     this.#stalled.inc(labels);
     this.#stalledSeconds.inc(labels, stalledUs / US_PER_S);
@@ -175,7 +182,7 @@ export class GatewayMetrics {
     const { route } = ended;
     this.#inFlightNow -= 1;
     this.#requests.inc({ route, status: String(ended.status), outcome: ended.outcome });
-    this.#e2e.observe({ route }, ended.e2eUs / US_PER_S);
+    this.#e2e.record(route, ended.e2eUs);
     this.#requestBytes += ended.requestBytes;
     this.#responseBytes += ended.responseBytes;
   }
@@ -198,13 +205,7 @@ export class GatewayMetrics {
     });
   }
 
-  #histogram(name: string, buckets: number[], [help, ...labelNames]: [string, ...string[]]) {
-    return new Histogram({
-      name: `manx_gateway_${name}`,
-      help,
-      buckets,
-      labelNames,
-      registers: [this.#registry],
-    });
+  #histogram(name: string, help: string, boundsS: readonly number[]): RouteHistogram {
+    return new RouteHistogram(this.#registry, `manx_gateway_${name}`, help, boundsS);
   }
 }
