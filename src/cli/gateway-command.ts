@@ -2,6 +2,7 @@
 import type { Command } from "commander";
 import { ManxError, parseDurationUs, renderError } from "../core/index.ts";
 import type { Gateway, GatewayLimits, GatewayOptions } from "../gateway/index.ts";
+import { parseCount } from "./flag-values.ts";
 import type { Io } from "./io.ts";
 
 interface GatewayFlags {
@@ -113,16 +114,6 @@ function interrupted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();
     else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
-}
-
-function parseCount(text: string, where: string, least: number, most: number): number {
-  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= least && value <= most) return value;
-  throw new ManxError("MANX_FLAG_VALUE", {
-    where,
-    expected: `a whole number from ${least} to ${most}`,
-    got: JSON.stringify(text),
   });
 }
 
