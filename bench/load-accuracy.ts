@@ -43,6 +43,7 @@ interface ClientReport {
   readonly sent: number;
   readonly failed: number;
   readonly lagP99Us: number;
+  readonly loopP99Us: number;
   readonly cpuUs: number;
 }
 
@@ -89,9 +90,17 @@ async function measure(reader: ReaderName, url: string, seconds: number): Promis
   const run = await offer(target, reader, seconds);
   const { user, system } = process.cpuUsage(before);
   live.close();
-  const lag = run.metrics.scheduleLagUs!.quantiles.find(({ q }) => q === 0.99)!.value!;
+  const p99 = (name: string): number =>
+    run.metrics[name]?.quantiles.find(({ q }) => q === 0.99)?.value ?? 0;
   const { sent, failed } = run.counts;
-  const report: ClientReport = { seen, sent, failed, lagP99Us: lag, cpuUs: user + system };
+  const report: ClientReport = {
+    seen,
+    sent,
+    failed,
+    lagP99Us: p99("scheduleLagUs"),
+    loopP99Us: p99("loopLagUs"),
+    cpuUs: user + system,
+  };
   process.send!(report, () => process.exit(0));
 }
 
@@ -200,13 +209,14 @@ function message<Message>(process: ChildProcess): Promise<Message> {
 interface Totals {
   readonly accuracy: Accuracy;
   lagP99Us: number[];
+  loopP99Us: number[];
   sent: number;
   failed: number;
   cpuUs: number;
 }
 
 function noTotals(): Totals {
-  return { accuracy: new Accuracy(), lagP99Us: [], sent: 0, failed: 0, cpuUs: 0 };
+  return { accuracy: new Accuracy(), lagP99Us: [], loopP99Us: [], sent: 0, failed: 0, cpuUs: 0 };
 }
 
 async function round(
@@ -225,6 +235,7 @@ async function round(
     totals.accuracy.add(truth.get(id), firstUs, gapsUs);
   }
   totals.lagP99Us.push(report.lagP99Us);
+  totals.loopP99Us.push(report.loopP99Us);
   totals.sent += report.sent;
   totals.failed += report.failed;
   totals.cpuUs += report.cpuUs;
@@ -260,15 +271,15 @@ function print(totals: Record<ReaderName, Totals>, rounds: number, seconds: numb
       `${rounds} x ${seconds} s each, in turn; ${pinned}; client minus truth, ms`,
   );
   console.log(
-    "reader   streams  failed  TTFT p50  TTFT p99   gap p50   gap p99   lag p99  CPU us/event",
+    "reader   streams  failed  TTFT p50  TTFT p99   gap p50   gap p99   lag p99  loop p99  CPU us/event",
   );
   for (const name of READERS) {
-    const { accuracy, lagP99Us, sent, failed, cpuUs } = totals[name];
+    const { accuracy, lagP99Us, loopP99Us, sent, failed, cpuUs } = totals[name];
     const gap = (q: number): number => histogramQuantile(accuracy.gapError, q).value;
     console.log(
       `${name.padEnd(8)} ${String(accuracy.ttftError.n).padStart(7)} ${String(failed).padStart(7)}  ` +
         `${ms(accuracy.ttft(0.5).value)}  ${ms(accuracy.ttft(0.99).value)}  ${ms(gap(0.5))}  ${ms(gap(0.99))}  ` +
-        `${ms(Math.max(...lagP99Us))}  ${(cpuUs / (sent * (CHUNKS + 1))).toFixed(1).padStart(12)}`,
+        `${ms(Math.max(...lagP99Us))}  ${ms(Math.max(...loopP99Us))}  ${(cpuUs / (sent * (CHUNKS + 1))).toFixed(1).padStart(12)}`,
     );
     if (accuracy.missing + accuracy.impossible > 0) {
       console.log(`         ${accuracy.missing} without truth, ${accuracy.impossible} before it`);
