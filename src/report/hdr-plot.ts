@@ -1,168 +1,141 @@
 /**
- * The percentile plot of HdrHistogram as SVG: x is 1/(1−p) on a log axis, so that each further nine has the same room; y is
- * the value on a log axis. The part of a line beyond which fewer than ten samples lie is dashed.
+ * The percentile plot of HdrHistogram as SVG: x is 1/(1−p) and y the value, both on log axes. A line is grey and dashed
+ * where fewer than ten samples lie beyond. Lines differ in colour and in the shape of their marks.
  */
 import type { ResultDistribution } from "../load/index.ts";
-import { Histogram, quantileRank } from "../stats/index.ts";
-import { formatFigure, formatPlain, isGrey } from "./figure.ts";
-import { escapeHtml } from "./html-text.ts";
+import { type LogAxis, logAxis, onAxis, tickLabel } from "./log-axis.ts";
+import { html, type Markup, NOTHING } from "./markup.ts";
+import {
+  type CurvePoint,
+  NINES_MAX,
+  type PercentileCurve,
+  percentileCurve,
+} from "./percentile-curve.ts";
 
 export interface PlotLine {
-  readonly name: string;
+  /** Chooses colour and mark, the same in all charts of a group. */
+  readonly series: number;
   readonly metric: ResultDistribution;
 }
 
-/** Okabe and Ito's colours, which all common kinds of colour vision tell apart; yellow is left out on white. */
-export const LINE_COLOURS = [
-  "#0072B2",
-  "#E69F00",
-  "#009E73",
-  "#D55E00",
-  "#56B4E9",
-  "#CC79A7",
-  "#999999",
+const WIDTH = 420;
+const HEIGHT = 270;
+const LEFT = 56;
+const RIGHT = 12;
+const TOP = 10;
+const BOTTOM = 40;
+/** Of a label's characters; a label that would touch the one before is left out, its line stays. */
+const LABEL_CHARACTER = 6.4;
+const LABEL_GAP = 4;
+
+/** As many as the style sheet has; grey is kept for what is not to be trusted. */
+const SERIES_COLOURS = 6;
+
+/** Centred on 0,0. */
+const MARKS = [
+  "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0",
+  "M-3.5-3.5h7v7h-7z",
+  "M0-4.6L4.4 3.4H-4.4z",
+  "M0-5L5 0L0 5L-5 0z",
+  "M0 4.6L4.4-3.4H-4.4z",
+  "M-1.5-4.5h3v3h3v3h-3v3h-3v-3h-3v-3h3z",
 ] as const;
 
-const WIDTH = 680;
-const HEIGHT = 300;
-const LEFT = 64;
-const RIGHT = 14;
-const TOP = 12;
-const BOTTOM = 40;
-/** Points a line has for each further nine. */
-const POINTS_PER_NINE = 24;
-const NINES_MAX = 6;
-
-interface Point {
-  readonly nines: number;
-  readonly value: number;
-  readonly isGrey: boolean;
-}
-
-/** @returns an empty text if no line has a sample. */
-export function hdrPlot(title: string, lines: readonly PlotLine[]): string {
-  const drawn = lines
-    .map((line, index) => ({
-      line,
-      points: pointsOf(line.metric),
-      colour: LINE_COLOURS[index % LINE_COLOURS.length]!,
-    }))
-    .filter(({ points }) => points.length > 0);
-  if (drawn.length === 0) return "";
-  const all = drawn.flatMap(({ points }) => points);
-  const scale = makeScale(all);
-  const unit = drawn[0]!.line.metric.unit;
-  const legend = drawn
-    .map(
-      ({ line, colour }) =>
-        `<li><span class="key" style="background:${colour}"></span>${escapeHtml(line.name)} ` +
-        `<small>n ${formatPlain(line.metric.histogram.n)}</small></li>`,
-    )
-    .join("");
-  return (
-    `<figure><figcaption>${escapeHtml(title)}</figcaption>` +
-    `<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${escapeHtml(title)}: value by percentile">` +
-    xAxis(scale) +
-    yAxis(scale, unit) +
-    drawn
-      .map(({ points, colour }, index) =>
-        pathOf(points, { colour, width: 1.8 + 1.4 * (drawn.length - 1 - index) }, scale),
-      )
-      .join("") +
-    `</svg><ul class="legend">${legend}</ul></figure>`
-  );
-}
-
-function pointsOf(metric: ResultDistribution): Point[] {
-  const histogram = Histogram.fromJSON(metric.histogram);
-  const { n } = histogram;
-  if (n === 0) return [];
-  const points: Point[] = [];
-  const last = Math.min(NINES_MAX, Math.log10(n));
-  for (let k = 0; k <= Math.ceil(last * POINTS_PER_NINE); k += 1) {
-    const nines = Math.min(last, k / POINTS_PER_NINE);
-    const rank = quantileRank(Math.max(1e-12, 1 - 10 ** -nines), n);
-    // A log axis has no zero; the smallest thing that is measured stands for it.
-    points.push({ nines, value: Math.max(1, histogram.atRank(rank)), isGrey: isGrey(n - rank) });
-  }
-  return points;
-}
-
 interface Scale {
-  readonly x: (nines: number) => number;
-  readonly y: (value: number) => number;
   readonly nines: number;
-  readonly low: number;
-  readonly high: number;
+  readonly axis: LogAxis;
 }
 
-function makeScale(points: readonly Point[]): Scale {
-  const nines = Math.max(1, ...points.map((point) => point.nines));
-  const values = points.map((point) => point.value);
-  const low = Math.floor(Math.log10(Math.min(...values)));
-  const high = Math.max(low + 1, Math.ceil(Math.log10(Math.max(...values))));
-  return {
-    nines,
-    low,
-    high,
-    x: (at) => LEFT + (at / nines) * (WIDTH - LEFT - RIGHT),
-    y: (value) => TOP + ((high - Math.log10(value)) / (high - low)) * (HEIGHT - TOP - BOTTOM),
+/** @returns nothing if no line has a sample. @param label names the chart to those who do not see it. */
+export function hdrPlot(label: string, lines: readonly PlotLine[]): Markup {
+  const drawn = lines
+    .map(({ series, metric }) => ({ series, metric, curve: percentileCurve(metric.histogram) }))
+    .filter(({ curve }) => curve.thin.length > 0);
+  const first = drawn[0];
+  if (first === undefined) return NOTHING;
+  const points = drawn.flatMap(({ curve }) => [...curve.trusted, ...curve.thin]);
+  const values = points.map(({ value }) => value);
+  const scale: Scale = {
+    nines: Math.max(1, ...points.map(({ x }) => x)),
+    axis: logAxis(Math.min(...values), Math.max(...values)),
   };
+  return html`<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${label}">
+${xAxis(scale)}${yAxis(scale, first.metric.unit)}
+${drawn.map(({ series, curve }) => curveMarkup(series, curve, scale))}</svg>`;
 }
 
-function xAxis(scale: Scale): string {
+/** The mark of a series, for a legend. */
+export function legendMark(series: number): Markup {
+  return html`<svg class="key s${series % SERIES_COLOURS}" viewBox="-13 -6 26 12" aria-hidden="true"><path class="line" d="M-12 0H12"/><path class="mark" d="${MARKS[series % MARKS.length]}"/></svg>`;
+}
+
+function xOf(nines: number, scale: Scale): number {
+  return round(LEFT + (nines / scale.nines) * (WIDTH - LEFT - RIGHT));
+}
+
+function yOf(value: number, scale: Scale): number {
+  return round(HEIGHT - BOTTOM - onAxis(scale.axis, value) * (HEIGHT - TOP - BOTTOM));
+}
+
+const TICKS = [0, Math.log10(2), ...Array.from({ length: NINES_MAX }, (_, nine) => nine + 1)];
+
+function xAxis(scale: Scale): Markup {
   const bottom = HEIGHT - BOTTOM;
-  const ticks = [0, Math.log10(2), 1, 2, 3, 4, 5, 6].filter((nines) => nines <= scale.nines + 1e-9);
-  return (
-    ticks
-      .map((nines) => {
-        const x = round(scale.x(nines));
-        const anchor = x > WIDTH - RIGHT - 20 ? "end" : "middle";
-        return (
-          `<line class="grid" x1="${x}" y1="${TOP}" x2="${x}" y2="${bottom}"/>` +
-          `<text x="${x}" y="${bottom + 16}" text-anchor="${anchor}">${percentileName(nines)}</text>`
-        );
-      })
-      .join("") +
-    `<text x="${(LEFT + WIDTH - RIGHT) / 2}" y="${HEIGHT - 6}" text-anchor="middle">percentile</text>`
-  );
+  let freeFrom = Number.NEGATIVE_INFINITY;
+  const drawn = TICKS.filter((nines) => nines <= scale.nines + 1e-9).map((nines) => {
+    const x = xOf(nines, scale);
+    const label = percentileName(nines);
+    const half = (label.length * LABEL_CHARACTER) / 2;
+    const middle = Math.min(x, WIDTH - half);
+    const isFree = middle - half >= freeFrom;
+    if (isFree) freeFrom = middle + half + LABEL_GAP;
+    return html`<path class="grid" d="M${x} ${TOP}V${bottom}"/>${
+      isFree && html`<text x="${middle}" y="${bottom + 15}" text-anchor="middle">${label}</text>`
+    }`;
+  });
+  return html`${drawn}<text x="${(LEFT + WIDTH - RIGHT) / 2}" y="${HEIGHT - 6}" text-anchor="middle">percentile</text>`;
 }
 
 /** 0, 50, 90, 99, 99.9 … */
 function percentileName(nines: number): string {
-  if (nines === 0) return "0";
-  if (nines < 1) return "50";
-  return String(Number((100 * (1 - 10 ** -nines)).toFixed(Math.max(0, nines - 2))));
+  return String(Number((100 * (1 - 10 ** -nines)).toFixed(Math.max(0, Math.ceil(nines) - 2))));
 }
 
-function yAxis(scale: Scale, unit: ResultDistribution["unit"]): string {
-  let marks = "";
-  for (let power = scale.low; power <= scale.high; power += 1) {
-    const y = round(scale.y(10 ** power));
-    marks +=
-      `<line class="grid" x1="${LEFT}" y1="${y}" x2="${WIDTH - RIGHT}" y2="${y}"/>` +
-      `<text x="${LEFT - 6}" y="${y + 4}" text-anchor="end">${escapeHtml(formatFigure(10 ** power, unit))}</text>`;
-  }
-  return marks;
+function yAxis(scale: Scale, unit: ResultDistribution["unit"]): Markup {
+  const drawn = scale.axis.ticks.map((value) => {
+    const y = yOf(value, scale);
+    return html`<path class="grid" d="M${LEFT} ${y}H${WIDTH - RIGHT}"/><text x="${LEFT - 6}" y="${y + 4}" text-anchor="end">${tickLabel(value, unit)}</text>`;
+  });
+  return html`${drawn}`;
 }
 
-/** Earlier lines are wider, so that one which lies under another still shows at its edges. */
-function pathOf(
-  points: readonly Point[],
-  { colour, width }: { colour: string; width: number },
-  scale: Scale,
-): string {
-  const firstGrey = points.findIndex((point) => point.isGrey);
-  const solid = firstGrey < 0 ? points : points.slice(0, firstGrey);
-  // The dashed part begins where the solid one ends, so that there is no gap.
-  const dashed = firstGrey < 0 ? [] : points.slice(Math.max(0, firstGrey - 1));
-  const line = (part: readonly Point[], extra: string): string =>
-    part.length < 2
-      ? ""
-      : `<polyline fill="none" stroke="${colour}" stroke-width="${round(width)}"${extra} points="${part
-          .map((point) => `${round(scale.x(point.nines))},${round(scale.y(point.value))}`)
-          .join(" ")}"/>`;
-  return line(solid, "") + line(dashed, ' stroke-dasharray="4 4" opacity="0.6"');
+function curveMarkup(series: number, { trusted, thin }: PercentileCurve, scale: Scale): Markup {
+  const marked = TICKS.filter((nines) => nines > 0).flatMap((nines) => {
+    const value = valueAt(trusted, nines);
+    return value === undefined ? [] : [{ x: xOf(nines, scale), y: yOf(value, scale) }];
+  });
+  const shape = MARKS[series % MARKS.length];
+  return html`<g class="s${series % SERIES_COLOURS}">${polyline("thin", thin, scale)}${polyline("line", trusted, scale)}${marked.map(
+    ({ x, y }) => html`<path class="mark" transform="translate(${x} ${y})" d="${shape}"/>`,
+  )}</g>
+`;
+}
+
+function polyline(kind: string, points: readonly CurvePoint[], scale: Scale): Markup {
+  if (points.length < 2) return NOTHING;
+  const path = points.map(({ x, value }) => `${xOf(x, scale)} ${yOf(value, scale)}`).join("L");
+  return html`<path class="${kind}" d="M${path}"/>`;
+}
+
+/** On the drawn line, so that a mark never hangs beside it. */
+function valueAt(points: readonly CurvePoint[], x: number): number | undefined {
+  const after = points.findIndex((point) => point.x >= x);
+  const right = points[after];
+  if (right === undefined) return undefined;
+  const left = points[after - 1] ?? right;
+  if (left.x === right.x || left.value <= 0) return right.value;
+  const share = (x - left.x) / (right.x - left.x);
+  return left.value * (right.value / left.value) ** share;
 }
 
 function round(value: number): number {

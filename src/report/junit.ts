@@ -4,7 +4,7 @@
  */
 import { US_PER_S } from "../core/index.ts";
 import type { ResultDocument, ResultRun, ResultVerdict } from "../load/index.ts";
-import { escapeHtml } from "./html-text.ts";
+import { escapeMarkup } from "./markup.ts";
 
 const PARTIAL: ResultVerdict = {
   name: "complete",
@@ -30,7 +30,7 @@ export function renderJunit(document: ResultDocument): string {
   const all = [...judged.flatMap(({ verdicts }) => verdicts), ...own];
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
-    `<testsuites name="manx ${escapeHtml(document.id)}" ${totals(all)}>`,
+    `<testsuites name="manx ${escapeMarkup(document.id)}" ${totals(all)}>`,
     ...suites.flat(),
     "</testsuites>",
     "",
@@ -57,7 +57,7 @@ function suite(
   facts: readonly Fact[],
   durationUs: number,
 ): string[] {
-  const label = escapeHtml(name);
+  const label = escapeMarkup(name);
   return [
     `  <testsuite name="${label}" ${totals(verdicts)} time="${durationUs / US_PER_S}">`,
     ...(facts.length === 0
@@ -65,7 +65,7 @@ function suite(
       : [
           "    <properties>",
           ...facts.map(
-            ([key, value]) => `      <property name="${key}" value="${escapeHtml(value)}"/>`,
+            ([key, value]) => `      <property name="${key}" value="${escapeMarkup(value)}"/>`,
           ),
           "    </properties>",
         ]),
@@ -81,8 +81,8 @@ function totals(verdicts: readonly ResultVerdict[]): string {
 }
 
 function testCase(suiteLabel: string, { name, status, text }: ResultVerdict): string {
-  const head = `    <testcase classname="${suiteLabel}" name="${escapeHtml(name)}"`;
-  const message = escapeHtml(text);
+  const head = `    <testcase classname="${suiteLabel}" name="${escapeMarkup(name)}"`;
+  const message = escapeMarkup(text);
   if (status === "pass") return `${head}><system-out>${message}</system-out></testcase>`;
   const element = status === "fail" ? "failure" : "error";
   return `${head}><${element} message="${message}" type="${status}"/></testcase>`;
