@@ -15,6 +15,13 @@ export async function build(): Promise<void> {
   );
 }
 
+const running = new Set<ChildProcess>();
+process.once("exit", () => {
+  for (const child of running) child.kill();
+});
+// A signal alone would end this process without the event above, and leave the others behind.
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
+
 export interface Process {
   readonly url: string;
   readonly pid: number;
@@ -24,7 +31,13 @@ export interface Process {
 /** @param ready finds the base URL in what the process writes. */
 function start(args: readonly string[], ready: RegExp): Promise<Process> {
   const child: ChildProcess = spawn(process.execPath, args, { cwd: root, stdio: "pipe" });
-  const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  running.add(child);
+  const exited = new Promise<void>((resolve) => {
+    child.once("exit", () => {
+      running.delete(child);
+      resolve();
+    });
+  });
   return new Promise((resolve, reject) => {
     let text = "";
     const onText = (part: Buffer): void => {
