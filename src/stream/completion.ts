@@ -39,6 +39,7 @@ export interface Completion {
   readonly toolCalls: readonly ToolEnd[];
   /** The response is whole and asks for its calls to be run; those with a problem may still not be. */
   readonly mayRunTools: boolean;
+  /** `fault` events so far; an early end is one. */
   readonly faults: number;
   readonly firstFault: string | null;
   /** Size of an unfinished frame at the end. */

@@ -12,18 +12,14 @@ import { isObject, type JsonObject } from "./json-object.ts";
 import { OpenAiChatReader } from "./openai-chat.ts";
 import { FRAME_BYTES_MAX, SseDecoder, type SseFrame } from "./sse-decoder.ts";
 import type { StreamEvent } from "./stream-event.ts";
-import { ToolCalls } from "./tool-calls.ts";
+import { type ToolCallLimits, ToolCalls } from "./tool-calls.ts";
 import { readWireError } from "./wire-error.ts";
 
 export type StreamFormat = "openai-chat" | "anthropic-messages";
 
-export interface DecoderOptions {
+export interface DecoderOptions extends ToolCallLimits {
   /** Largest frame; a larger one is skipped and is a fault. Default 16 MiB. */
   readonly frameBytesMax?: number;
-  /** Most tool calls of a response. Default 256. */
-  readonly toolCallsMax?: number;
-  /** Most characters of arguments, over all calls of a response. Default 4 Mi. */
-  readonly argumentCharsMax?: number;
 }
 
 export interface StreamDecoder {

@@ -62,6 +62,8 @@ export interface StreamMetrics {
 
 const CHUNKS_KEPT_MAX = 100_000;
 const ITL_SAMPLES_MAX = 1_000_000;
+/** No answer is longer; a larger count is not believed. */
+const TOKENS_MAX = 1_000_000_000;
 const COALESCED_BELOW_US = 1_000;
 const POSITIONS_MAX = 100;
 /** Gaps above the least stall that are kept for chunks beyond the limit. */
@@ -231,7 +233,8 @@ export class StreamTimeline {
   /** The server's count of what was streamed, if it was given with or after the last chunk: earlier ones are no total. */
   #reportedTokens(): number | null {
     const { outputTokens, reasoningTokens } = this.#usage ?? {};
-    if (outputTokens == null || this.#usageFrame < this.#frame) return null;
+    if (outputTokens == null || outputTokens > TOKENS_MAX) return null;
+    if (this.#usageFrame < this.#frame) return null;
     const hidden = this.#hasReasoning ? 0 : (reasoningTokens ?? 0);
     return outputTokens > hidden ? outputTokens - hidden : null;
   }

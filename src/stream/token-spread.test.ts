@@ -21,6 +21,15 @@ describe("spreadTokens", () => {
     );
   });
 
+  it("sums to large totals too, where shares are rounded", () => {
+    const large = fc.array(fc.nat(10_000_000), { minLength: 1, maxLength: 200 });
+    fc.assert(
+      fc.property(fc.integer({ min: 900_000_000, max: 1_000_000_000 }), large, (total, some) => {
+        expect(spreadTokens(total, some).reduce((a, b) => a + b, 0)).toBe(total);
+      }),
+    );
+  });
+
   it("gives the first and the last chunk a token where there are two", () => {
     fc.assert(
       fc.property(fc.integer({ min: 2, max: 50 }), weights, (total, some) => {

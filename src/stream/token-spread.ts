@@ -4,7 +4,7 @@
  */
 
 /**
- * @param total whole tokens, ≥ 0.
+ * @param total whole tokens, 0 to 10⁹.
  * @param weights of the chunks, ≥ 0, at least one.
  * @returns one count a chunk, summing to `total`. The first chunk has a token if there is one, and the last if there are
  *   two: they carried output, and the time between them is the time that the tokens took.
@@ -19,7 +19,9 @@ export function spreadTokens(total: number, weights: readonly number[]): number[
   const byRemainder = [...counts.keys()].sort(
     (a, b) => exact[b]! - counts[b]! - (exact[a]! - counts[a]!) || a - b,
   );
-  for (const chunk of byRemainder.slice(0, missing)) counts[chunk]! += 1;
+  for (const chunk of byRemainder.slice(0, Math.max(0, missing))) counts[chunk]! += 1;
+  // A share just below a whole number may have been rounded up to it.
+  if (missing < 0) counts[counts.indexOf(Math.max(...counts))]! += missing;
   if (total >= 1) giveOne(counts, 0);
   if (total >= 2) giveOne(counts, counts.length - 1);
   return counts;

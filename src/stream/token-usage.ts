@@ -3,6 +3,7 @@
  * absent field keeps the former one; they are never added up (casebook GW-20). What no report has named stays null: an
  * unknown count is not zero.
  */
+import { isObject, type JsonObject } from "./json-object.ts";
 
 export interface TokenUsage {
   /** Prompt tokens as the wire counts them: OpenAI's include those read from the cache, Anthropic's do not. */
@@ -24,8 +25,6 @@ export const USAGE_UNKNOWN: TokenUsage = {
   cacheWriteTokens: null,
   reasoningTokens: null,
 };
-
-type JsonObject = Readonly<Record<string, unknown>>;
 
 /** @param wire the `usage` field of a chat completion chunk. */
 export function mergeChatUsage(before: TokenUsage, wire: JsonObject): TokenUsage {
@@ -60,5 +59,5 @@ function count(value: unknown): number | undefined {
 
 function child(wire: JsonObject, name: string): JsonObject {
   const value = wire[name];
-  return typeof value === "object" && value !== null ? (value as JsonObject) : {};
+  return isObject(value) ? value : {};
 }

@@ -23,7 +23,9 @@ export interface CallFragment {
 }
 
 export interface ToolCallLimits {
+  /** Most tool calls of a response; further ones are dropped and are a fault. Default 256. */
   readonly toolCallsMax?: number;
+  /** Most characters of arguments, over all calls of a response; a call that goes over it is not run. Default 4 Mi. */
   readonly argumentCharsMax?: number;
 }
 
