@@ -37,7 +37,7 @@ export function renderCsv(document: ResultDocument): string {
 }
 
 /** Quoted by RFC 4180. A text that a spreadsheet would take for a formula gets an apostrophe in front, which it hides. */
-export function csvField(value: string | number | boolean | null | undefined): string {
+function csvField(value: string | number | boolean | null | undefined): string {
   if (value === null || value === undefined) return "";
   if (typeof value !== "string") return Number.isNaN(value) ? "" : String(value);
   const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;

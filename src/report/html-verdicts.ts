@@ -3,7 +3,7 @@ import type { ResultDocument, ResultVerdict } from "../load/index.ts";
 import { html, type Markup, NOTHING } from "./markup.ts";
 import type { RunGroup } from "./run-group.ts";
 
-export const SIGNS = { pass: "✓", fail: "✗", unknown: "?" } as const;
+const SIGNS = { pass: "✓", fail: "✗", unknown: "?" } as const;
 const WORDS = { pass: "passed", fail: "failed", unknown: "unknown" } as const;
 
 type Status = ResultVerdict["status"];

@@ -6,7 +6,7 @@ import { percentileTable } from "./percentile-table.ts";
 import type { GroupRun, RunGroup } from "./run-group.ts";
 import { shareFigure } from "./share-bar.ts";
 
-export const PLOTTED = ["ttftUs", "itlUs", "e2eUs"] as const;
+const PLOTTED = ["ttftUs", "itlUs", "e2eUs"] as const;
 
 /** Further lines would be told apart by nobody; they stand in the tables. */
 const LINES_MAX = 8;

@@ -34,6 +34,6 @@ function percentileRow({ title, metric }: PercentileRow, ranks: readonly number[
 }
 
 /** p50, p99.9 */
-export function percentileTitle(q: number): string {
+function percentileTitle(q: number): string {
   return `p${Number((q * 100).toFixed(6))}`;
 }

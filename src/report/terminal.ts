@@ -10,6 +10,7 @@ import type {
 } from "../load/index.ts";
 import { formatFigure, formatPlain, isGrey, NO_FIGURE } from "./figure.ts";
 import { COLOUR_INK, type Ink, PLAIN_INK } from "./ink.ts";
+import { oneLine } from "./printable.ts";
 import { type TextCell, textTable, wrapText } from "./text-table.ts";
 
 export interface TerminalOptions {
@@ -37,7 +38,7 @@ export function renderTerminal(document: ResultDocument, options: TerminalOption
       page,
     ),
     noteBlock(document, page),
-    [`next: ${page.ink.bold(document.next)}`],
+    [`next: ${page.ink.bold(oneLine(document.next))}`],
   ];
   return `${blocks
     .filter((block) => block.length > 0)
