@@ -150,7 +150,7 @@ async function measure(
     status: isPartial ? "partial" : "complete",
     runs: [run],
     notes,
-    next: nextCommand(flags, plan, run),
+    next: nextCommand(flags, plan, run, model),
   });
 }
 
@@ -178,7 +178,9 @@ async function send(load: Load, sending: Sending, io: Io): Promise<ResultRun> {
         arrivals: workload.arrivals,
         workload: workload.text,
         temperature: flags.cold === true ? "cold" : plan.warm > 0 ? "warm" : "mixed",
-        cacheMode: "unknown; prompts of this run are its own",
+        cacheMode: workload.sharesPrefixes
+          ? "unknown; prompts share prefixes as in the trace"
+          : "unknown; prompts of this run are its own",
         setup: {
           api: flags.api,
           model,

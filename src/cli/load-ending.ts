@@ -3,6 +3,9 @@ import { ManxError } from "../core/index.ts";
 import type { ResultDocument, ResultRun } from "../load/index.ts";
 import type { LoadFlags, LoadPlan } from "./load-flags.ts";
 
+/** Flags of which some are taken away. */
+type Changed = { readonly [Name in keyof LoadFlags]?: LoadFlags[Name] | undefined };
+
 /** What a flag is worth when it is not given; not worth repeating. */
 const DEFAULTS: Readonly<Record<string, unknown>> = {
   api: "openai",
@@ -17,10 +20,10 @@ const UNTOLD: readonly string[] = ["header", "output", "json", "calibrate"];
  * The command that repeats the run, with the model that it found by itself. A nonce is left out unless it was given: the
  * same prompts again would meet the server's prefix cache.
  */
-export function commandText(flags: LoadFlags, model: string): string {
+export function commandText(flags: Changed, model: string): string {
   const words = ["manx", "load"];
   for (const [name, value] of Object.entries({ url: flags.url, ...flags, model })) {
-    if (UNTOLD.includes(name) || DEFAULTS[name] === value) continue;
+    if (value === undefined || UNTOLD.includes(name) || DEFAULTS[name] === value) continue;
     const flag = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
     if (name === "stream") {
       if (value === false) words.push("--no-stream");
@@ -37,17 +40,29 @@ function quoted(text: string): string {
   return /^[\w./:@%=,+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-export function nextCommand(flags: LoadFlags, plan: LoadPlan, run: ResultRun): string {
-  const base = `manx load --url ${quoted(plan.url)}`;
+/** The same run with the one change that its result calls for. */
+export function nextCommand(
+  flags: LoadFlags,
+  { workload }: LoadPlan,
+  run: ResultRun,
+  model: string,
+): string {
   const isLimited = run.verdicts.some(
     ({ name, status }) => name === "client" && status === "unknown",
   );
-  if (isLimited && flags.concurrency !== undefined) return `${base} (without --concurrency)`;
-  if (run.counts.failed > 0 && plan.workload.kind === "generated") {
-    return `${base} --rate ${Number((plan.workload.ratePerS / 2).toPrecision(3))}/s`;
+  if (isLimited && flags.concurrency !== undefined) {
+    return commandText({ ...flags, concurrency: undefined }, model);
   }
-  if (flags.cold !== true) return `${base} --cold`;
-  return `${base} --slo ttft=500ms,itl=50ms`;
+  if ((isLimited || run.counts.failed > 0) && workload.kind === "generated") {
+    const rate = `${Number((workload.ratePerS / 2).toPrecision(3))}/s`;
+    return commandText({ ...flags, rate }, model);
+  }
+  if (flags.slo === undefined && flags.stream) {
+    return commandText({ ...flags, slo: "ttft=500ms,itl=50ms" }, model);
+  }
+  // What set-up costs, or, after a cold run, what it saves.
+  const cold = flags.cold === true ? undefined : true;
+  return commandText({ ...flags, warm: undefined, cold }, model);
 }
 
 /** The result is out by now; this only sets the exit code, and says why. */

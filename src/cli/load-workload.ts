@@ -1,4 +1,5 @@
 /** The requests of a `manx load` run, generated or read from a trace, and what the result says of them. */
+import { US_PER_S } from "../core/index.ts";
 import type { ResultDocument, WorkRequest } from "../load/index.ts";
 import type { LoadPlan } from "./load-flags.ts";
 
@@ -9,6 +10,8 @@ export interface Workload {
   readonly spanUs: number;
   /** Null if they are not counted ahead. */
   readonly expected: number | null;
+  /** The trace says which prompts begin alike. */
+  readonly sharesPrefixes: boolean;
   readonly arrivals: string;
   readonly text: string;
 }
@@ -25,6 +28,7 @@ export async function openWorkload(
       requests: load.generateWorkload({ ...workload, seed }),
       spanUs: durationUs,
       expected: null,
+      sharesPrefixes: false,
       arrivals: load.describeArrivals({ ...workload, seed }),
       text: `${promptTokens} tokens in, up to ${outputTokens} out`,
     };
@@ -51,13 +55,16 @@ export async function openWorkload(
   const { requests } = trace;
   return {
     requests,
-    // The last request's own gap is not in the trace; a mean one stands for it.
-    spanUs: Math.max(
-      1,
-      Math.round(((requests.at(-1)?.atUs ?? 0) * (requests.length + 1)) / requests.length),
-    ),
+    spanUs: spanOf(requests),
     expected: requests.length,
+    sharesPrefixes: requests.some(({ blockHashes }) => blockHashes !== undefined),
     arrivals: `replay of a ${trace.format} trace${speed === 1 ? "" : `, ${speed} times as fast`}`,
     text: `${requests.length} requests of ${path}`,
   };
+}
+
+/** The last request's own gap is not in a trace: a mean one stands for it, and a second if there is none at all. */
+function spanOf(requests: readonly WorkRequest[]): number {
+  const lastUs = requests.at(-1)?.atUs ?? 0;
+  return lastUs === 0 ? US_PER_S : Math.round((lastUs * requests.length) / (requests.length - 1));
 }

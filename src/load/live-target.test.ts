@@ -254,12 +254,15 @@ describe("servedModel", () => {
   });
 });
 
-it("takes no URL with a password, and does not repeat it", () => {
+it("takes no URL with a password or a query, and does not repeat them", () => {
   expect(() => parseBaseUrl("ftp://x")).toThrow(/not a usable URL/);
-  try {
-    parseBaseUrl("http://me:hunter2@x");
-    expect.unreachable();
-  } catch (thrown) {
-    expect(JSON.stringify(thrown)).not.toContain("hunter2");
+  for (const url of ["http://me:hunter2@x", "https://x/v1?key=hunter2", "http://x/#hunter2"]) {
+    try {
+      parseBaseUrl(url);
+      expect.unreachable();
+    } catch (thrown) {
+      expect(thrown).toMatchObject({ code: "MANX_URL" });
+      expect(JSON.stringify(thrown)).not.toContain("hunter2");
+    }
   }
 });

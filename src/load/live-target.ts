@@ -8,7 +8,13 @@ import { ManxError } from "../core/index.ts";
 import { LiveConnections } from "./live-connections.ts";
 import { LiveExchange } from "./live-exchange.ts";
 import { PromptText } from "./prompt-text.ts";
-import { type ApiName, type BodyOptions, type LoadApi, loadApi } from "./request-body.ts";
+import {
+  type ApiName,
+  type BodyOptions,
+  type LoadApi,
+  loadApi,
+  REQUEST_ID_HEADER,
+} from "./request-body.ts";
 import type { Job, Outcome, Target } from "./target.ts";
 
 export interface LiveTargetOptions extends Partial<BodyOptions> {
@@ -81,8 +87,7 @@ export class LiveTarget implements Target {
     const request: Dispatcher.DispatchOptions = {
       method: "POST",
       path: this.#path,
-      // So that a server's own records can be laid beside this run's.
-      headers: { ...this.#headers, "x-request-id": `${this.#nonce}-${job.index}` },
+      headers: { ...this.#headers, [REQUEST_ID_HEADER]: `${this.#nonce}-${job.index}` },
       body: Buffer.from(this.#api.body(job, prompt, this.#body)),
     };
     new LiveExchange({
@@ -128,15 +133,15 @@ export class LiveTarget implements Target {
   }
 }
 
-/** @throws MANX_URL; its text leaves out user name and password. */
+/** @throws MANX_URL; its text leaves out whatever may be a secret. */
 export function parseBaseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isHttp = url?.protocol === "http:" || url?.protocol === "https:";
-  if (url !== undefined && isHttp && url.username === "" && url.password === "") return url;
-  const hasSecret = url !== undefined && (url.username !== "" || url.password !== "");
+  const isPlain = url !== undefined && url.username + url.password + url.search + url.hash === "";
+  if (isHttp && isPlain) return url;
   throw new ManxError("MANX_URL", {
     where: "--url",
-    expected: "http:// or https:// with a host, and no user name or password",
-    ...(!hasSecret && { got: JSON.stringify(text.slice(0, 200)) }),
+    expected: "http:// or https:// with a host, and no user name, password or query",
+    ...((isPlain || url === undefined) && { got: JSON.stringify(text.slice(0, 200)) }),
   });
 }

@@ -6,6 +6,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Clock } from "../clock/index.ts";
 import { close, listen, readBody } from "../http/index.ts";
+import { REQUEST_ID_HEADER } from "./request-body.ts";
 
 export interface MockOptions {
   readonly clock: Clock;
@@ -16,8 +17,6 @@ export interface MockOptions {
   /** Told before each response ends; `writesUs` are on the clock given. */
   readonly onTruth: (requestId: string, writesUs: readonly number[]) => void;
 }
-
-export const REQUEST_ID_HEADER = "x-request-id";
 
 const CHUNK = `data: {"id":"mock","object":"chat.completion.chunk","created":0,"model":"mock","choices":[{"index":0,"delta":{"content":"word "},"finish_reason":null}]}\n\n`;
 

@@ -4,6 +4,9 @@ import type { Job } from "./target.ts";
 
 export type ApiName = "openai" | "anthropic";
 
+/** Carries nonce and number of each request, so that a server's own records can be laid beside a run. */
+export const REQUEST_ID_HEADER = "x-request-id";
+
 export interface BodyOptions {
   readonly model: string;
   readonly stream: boolean;

@@ -70,13 +70,19 @@ export class JsonReader implements ResponseReader {
     }
     if (typeof body !== "object" || body === null) return undefined;
     const usage = field(body, "usage");
+    const cached = count(
+      field(field(usage, "prompt_tokens_details"), "cached_tokens") ??
+        field(usage, "cache_read_input_tokens"),
+    );
+    const input = count(field(usage, "input_tokens"));
+    const written = count(field(usage, "cache_creation_input_tokens"));
     return {
       outputTokens: count(field(usage, "completion_tokens") ?? field(usage, "output_tokens")),
-      promptTokens: count(field(usage, "prompt_tokens") ?? field(usage, "input_tokens")),
-      cachedTokens: count(
-        field(field(usage, "prompt_tokens_details"), "cached_tokens") ??
-          field(usage, "cache_read_input_tokens"),
-      ),
+      // Anthropic's `input_tokens` leave out what its cache had or took.
+      promptTokens:
+        count(field(usage, "prompt_tokens")) ??
+        (input === null ? null : input + (cached ?? 0) + (written ?? 0)),
+      cachedTokens: cached,
     };
   }
 }

@@ -5,6 +5,7 @@ import {
   type StreamDecoder,
   type StreamFormat,
   StreamTimeline,
+  type TokenUsage,
 } from "../stream/index.ts";
 import type { ReaderResult, ResponseReader } from "./response-reader.ts";
 import type { FailureClass, StreamTimes } from "./target.ts";
@@ -34,12 +35,12 @@ export class StreamReader implements ResponseReader {
     this.#timeline.add(this.#decoder.end(atUs));
     this.#timeline.end(atUs);
     const { completion } = this.#decoder;
-    const { inputTokens, outputTokens, cacheReadTokens } = completion.usage;
+    const { outputTokens, cacheReadTokens } = completion.usage;
     return {
       failure: failureOf(completion, isWhole),
       stream: this.#times(),
       outputTokens,
-      promptTokens: inputTokens,
+      promptTokens: promptTokens(this.#decoder.format, completion.usage),
       cachedTokens: cacheReadTokens,
     };
   }
@@ -49,6 +50,13 @@ export class StreamReader implements ResponseReader {
     // Without a count of tokens a chunk is not known to be one: then there are chunk gaps and nothing finer.
     return metrics.tokensSource === "chunks" ? { ...metrics, itlUs: [], tpotUs: null } : metrics;
   }
+}
+
+/** The whole prompt: Anthropic's `input_tokens` leave out what its cache had or took. */
+function promptTokens(format: StreamFormat, usage: TokenUsage): number | null {
+  const { inputTokens, cacheReadTokens, cacheWriteTokens } = usage;
+  if (inputTokens === null || format === "openai-chat") return inputTokens;
+  return inputTokens + (cacheReadTokens ?? 0) + (cacheWriteTokens ?? 0);
 }
 
 /** A whole response is a success even where the connection then broke: the wire had said that it was whole. */
