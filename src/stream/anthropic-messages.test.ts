@@ -43,6 +43,19 @@ describe("accents of the messages wire", () => {
     expect(completion).toMatchObject({ reason, rawReason: stop_reason, mayRunTools: false });
   });
 
+  it("a frame without a type is what its event says", () => {
+    const wire = 'event: content_block_delta\ndata: {"delta":{"type":"text_delta","text":"a"}}\n\n';
+    expect(decode("anthropic-messages", wire).text).toBe("a");
+  });
+
+  it("a block that opens under an index in use ends the call before it", () => {
+    const callBlock = (id: string): never => open({ type: "tool_use", id, name: "get" }) as never;
+    const wire = messagesWire(start, callBlock("a"), callBlock("b"));
+    const { events, completion } = decode("anthropic-messages", wire);
+    expect(typesIn(events).slice(1, 4)).toEqual(["tool-start", "tool-end", "tool-start"]);
+    expect(completion.toolCalls).toMatchObject([{ id: "a", argumentsText: "{}" }]);
+  });
+
   it("redacted thinking is output that nobody sees; the second start opens nothing", () => {
     const wire = messagesWire(
       start,

@@ -4,7 +4,7 @@
  */
 
 export const STALL_MIN_US = 1_000_000;
-export const STALL_MEDIANS = 5;
+const STALL_MEDIANS = 5;
 /** With fewer gaps a median says nothing about the stream. */
 const GAPS_FOR_MEDIAN = 5;
 
