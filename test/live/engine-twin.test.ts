@@ -21,6 +21,9 @@ describe("the twin is one", () => {
   const config: EngineConfig = { ...ENGINE_DEFAULTS, sequencesMax: 6, tokensMax: 256 };
   const cost: CostModel = { name: "slow", stepUs: (batch) => 8_000 + 40 * batch.tokens };
 
+  /** Two steps of the engine: beyond it arrivals land in other batches than they should. */
+  const LAG_LIMIT_US = 20_000;
+
   function virtualTtftUs(requests: readonly TimedRequest[]): number[] {
     const ttftUs: number[] = [];
     const clock = new SimClock();
@@ -54,7 +57,24 @@ describe("the twin is one", () => {
     );
   }
 
-  it("has live the TTFT that it has in virtual time, on the same 40 requests", async () => {
+  /** Runs `act` and tells how late this process's timers were meanwhile, at worst. */
+  async function withLag<Value>(
+    act: () => Promise<Value>,
+  ): Promise<{ value: Value; lagUs: number }> {
+    let lagUs = 0;
+    let isOver = false;
+    const sample = (dueUs: number): void => {
+      lagUs = Math.max(lagUs, realClock.nowUs() - dueUs);
+      const nextUs = realClock.nowUs() + 5_000;
+      if (!isOver) realClock.at(nextUs, () => sample(nextUs));
+    };
+    sample(realClock.nowUs());
+    const value = await act();
+    isOver = true;
+    return { value, lagUs };
+  }
+
+  it("has live the TTFT that it has in virtual time, on the same 40 requests", async (test) => {
     const random = new Random(7, "arrivals");
     let atUs = 0;
     const requests = Array.from({ length: 40 }, () => {
@@ -66,11 +86,15 @@ describe("the twin is one", () => {
     const virtualMs = median(virtualTtftUs(requests));
     // Queueing makes most of it, so a twin that scheduled otherwise live would be far off.
     expect(virtualMs).toBeGreaterThan(50);
-    // A busy machine only ever makes it later; what is wrong in the twin would be wrong each time.
-    let errorMs = Number.POSITIVE_INFINITY;
-    for (let tries = 0; tries < 3 && errorMs > 0.25 * virtualMs + 5; tries += 1) {
-      errorMs = Math.abs(median(await liveTtftUs(requests)) - virtualMs);
+    // What a process that was kept waiting measured says nothing about the twin; such a try does not count.
+    const errorsMs: number[] = [];
+    for (let tries = 0; tries < 5 && errorsMs.length === 0; tries += 1) {
+      const { value, lagUs } = await withLag(() => liveTtftUs(requests));
+      if (lagUs <= LAG_LIMIT_US) errorsMs.push(Math.abs(median(value) - virtualMs));
     }
-    expect(errorMs).toBeLessThan(0.25 * virtualMs + 5);
+    if (errorsMs.length === 0) {
+      test.skip(`this machine held the process up for more than ${LAG_LIMIT_US} µs in every try`);
+    }
+    expect(Math.min(...errorsMs)).toBeLessThan(0.25 * virtualMs + 5);
   });
 });
