@@ -5,6 +5,7 @@
  *
  *     npx tsx bench/load-accuracy.ts [--short]
  *
+ * A busy neighbour on the two cores is in these figures; `chrt -r 1 npx tsx bench/load-accuracy.ts --short` keeps it out.
  * Three processes: this one, the mock on core 0 and the client on core 1 (where `taskset` exists).
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
