@@ -97,11 +97,16 @@ export function keyFacts(document: ResultDocument): KeyFact[] {
     return [
       {
         title: row.title,
-        text: `${formatFigure(before, row.unit)} → ${formatFigure(after, row.unit)}`,
+        text: `${unbroken(before, row.unit)} → ${unbroken(after, row.unit)}`,
         detail: `${direction(change)}, n ${formatPlain(n)}${change.isGrey ? ", ~ too few beyond" : ""}`,
       },
     ];
   });
+}
+
+/** A figure and its unit stay on one line. */
+function unbroken(value: number, unit: ResultComparisonRow["unit"]): string {
+  return formatFigure(value, unit).replaceAll(" ", "\u00a0");
 }
 
 function direction({ row, before, after }: Change): string {

@@ -1,6 +1,6 @@
 /**
- * All the script that the report has: it saves the embedded document, and opens what is folded while printing. Without it
- * the page is whole all the same.
+ * All the script that the report has: it saves the embedded document, and opens what is folded while printing, but for the
+ * tables of single charts, which "all percentiles" holds too. Without it the page is whole all the same.
  */
 export const SCRIPT = `
 const save = document.getElementById("save");
@@ -15,7 +15,7 @@ save.addEventListener("click", () => {
 });
 let folded = [];
 addEventListener("beforeprint", () => {
-  folded = [...document.querySelectorAll("details:not([open])")];
+  folded = [...document.querySelectorAll("section > details:not([open])")];
   for (const one of folded) one.open = true;
 });
 addEventListener("afterprint", () => {

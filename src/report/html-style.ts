@@ -29,7 +29,7 @@ td small,th small{display:block;font-size:12px;font-weight:400;font-style:normal
 .grey{color:var(--soft);font-style:italic}
 .best{font-weight:650;color:var(--mark)}.comparison td{min-width:104px}.star{font-weight:400}
 .published{color:var(--soft)}
-.facts-table{font-size:13.5px}.facts-table td{text-align:left;white-space:normal;min-width:120px;overflow-wrap:anywhere}
+.facts-table{font-size:13.5px}.facts-table thead th{text-align:left}.facts-table td{text-align:left;white-space:normal;min-width:120px;overflow-wrap:anywhere}
 .charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,350px),1fr));gap:14px;margin:18px 0;align-items:start}
 figure{margin:0;padding:12px 14px;border:1px solid var(--line);border-radius:8px;background:var(--card);min-width:0}
 figure th[scope=row]{background:var(--card)}
@@ -57,5 +57,5 @@ code,pre{font:13px/1.5 ui-monospace,SFMono-Regular,Menlo,monospace}
 pre{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:10px 12px;margin:6px 0 14px;white-space:pre-wrap;overflow-wrap:anywhere}
 button{font:inherit;padding:6px 14px;border:1px solid var(--line);border-radius:6px;background:var(--card);color:var(--ink);cursor:pointer}
 @media(max-width:640px){.facts{grid-template-columns:1fr 1fr;gap:8px}.fact{padding:10px 12px}.fact b{font-size:16px}main{padding:20px 16px 48px}h1{font-size:24px}th,td{padding:6px 8px}th[scope=row],th:first-child{min-width:96px;max-width:128px}}
-@media print{body{font-size:10.5px}main{max-width:none;padding:0}h1{font-size:20px}h2{margin-top:20px;break-after:avoid}button,summary{display:none}figure,tr,.fact,pre{break-inside:avoid}.charts{grid-template-columns:1fr 1fr}figure:has(details[open]){grid-column:auto}.wide{overflow:visible}th,td{padding:3px 5px;white-space:normal}.remarks,.verdicts,.facts-table,.legend,summary{font-size:9.5px}td small,th small{font-size:8.5px}}
+@media print{body{font-size:10.5px}.facts{grid-template-columns:1fr 1fr 1fr;gap:6px;margin:10px 0}.fact{padding:6px 8px}.fact b{font-size:13px}.lead{font-size:12px}h2{font-size:14px}main{max-width:none;padding:0}h1{font-size:20px}h2{margin-top:20px;break-after:avoid}button,summary{display:none}figure,tr,.fact,pre{break-inside:avoid}.wide{overflow:visible}th,td{padding:3px 5px}.facts-table td,.comparison td{white-space:normal}.charts{grid-template-columns:1fr 1fr 1fr;gap:8px}figure{padding:8px}.shares th,.shares td{font-size:9px;padding:1px 5px 1px 0}.bar{min-width:30px}.remarks,.verdicts,.facts-table,.legend,caption{font-size:9.5px}td small,th small{font-size:8.5px}}
 `;
