@@ -5,6 +5,7 @@ import type { EngineConfig } from "../engine/index.ts";
 import type { EngineServer, EngineServerOptions } from "../engine-server/index.ts";
 import { addEnginePlanCommand } from "./engine-plan-command.ts";
 import { parseCount, parseFactor, parseSeed } from "./flag-values.ts";
+import { interrupted } from "./interrupted.ts";
 import type { Io } from "./io.ts";
 
 interface EngineFlags {
@@ -144,11 +145,4 @@ function lagText(server: EngineServer): string {
   const { steps, lagUsMax, resyncs } = server.engine.totals;
   const lost = resyncs === 0 ? "" : `, and gave up lost time ${resyncs} times`;
   return `${steps} steps, the latest ${(lagUsMax / 1_000).toFixed(1)} ms after its time${lost}`;
-}
-
-function interrupted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }

@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import { ManxError, parseDurationUs, renderError } from "../core/index.ts";
 import type { Gateway, GatewayLimits, GatewayOptions } from "../gateway/index.ts";
 import { parseCount } from "./flag-values.ts";
+import { interrupted } from "./interrupted.ts";
 import type { Io } from "./io.ts";
 
 interface GatewayFlags {
@@ -108,13 +109,6 @@ function report(gateway: Gateway, upstream: string, flags: GatewayFlags, io: Io)
   io.stdout.write(
     `${JSON.stringify({ url, upstream, connections: gateway.connections(), limits, warning })}\n`,
   );
-}
-
-function interrupted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }
 
 const SIZE_UNITS: Readonly<Record<string, number>> = {

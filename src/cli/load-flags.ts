@@ -1,5 +1,6 @@
 /** The flags of `manx load`, read into a plan before anything is sent. */
 import { ManxError, parseDurationUs, parseRatePerS } from "../core/index.ts";
+import { parseCount, parseFactor, parseSeed } from "./flag-values.ts";
 
 export interface LoadFlags {
   readonly url?: string;
@@ -97,7 +98,7 @@ export function readPlan(flags: LoadFlags): LoadPlan {
       parseCount(text, "--connections", 1, 20_000),
     ),
     timeoutUs: aboveZero(parseDurationUs(flags.timeout, "--timeout"), "--timeout"),
-    seed: parseCount(flags.seed, "--seed", 0, Number.MAX_SAFE_INTEGER),
+    seed: parseSeed(flags.seed),
     nonce: optional(flags.nonce, parseNonce),
     warm: parseCount(flags.warm ?? "0", "--warm", 0, 20_000),
     headers: Object.fromEntries(flags.header.map(parseHeader)),
@@ -168,26 +169,6 @@ function optional<Value>(
 function aboveZero(valueUs: number, where: string): number {
   if (valueUs > 0) return valueUs;
   throw new ManxError("MANX_DURATION", { where, expected: "a duration above zero", got: "0" });
-}
-
-function parseCount(text: string, where: string, least: number, most: number): number {
-  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= least && value <= most) return value;
-  throw new ManxError("MANX_FLAG_VALUE", {
-    where,
-    expected: `a whole number from ${least} to ${most}`,
-    got: JSON.stringify(text),
-  });
-}
-
-function parseFactor(text: string, where: string, least: number, most: number): number {
-  const value = /^(\d+\.?\d*|\.\d+)x?$/.test(text) ? Number.parseFloat(text) : Number.NaN;
-  if (value >= least && value <= most) return value;
-  throw new ManxError("MANX_FLAG_VALUE", {
-    where,
-    expected: `a factor from ${least} to ${most}, such as "10" or "10x"`,
-    got: JSON.stringify(text),
-  });
 }
 
 /** `1%`, `99.5 %` or `0.01`. */
