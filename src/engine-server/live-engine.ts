@@ -12,11 +12,10 @@ import { ManxError, toManxError } from "../core/index.ts";
 import {
   buildEngine,
   type CostModel,
-  checkConfig,
   type Engine,
   type EngineConfig,
   type EngineRequest,
-  RooflineCost,
+  rooflineOf,
 } from "../engine/index.ts";
 import { EngineMetrics } from "./engine-metrics.ts";
 import type { LiveCall } from "./live-call.ts";
@@ -152,11 +151,6 @@ export class LiveEngine {
     request.tag.delivery.end(request.cachedTokens);
     this.metrics.finished(request.tag, request as EngineRequest, this.#clock.nowUs());
   }
-}
-
-function rooflineOf(config: EngineConfig): CostModel {
-  const { gpu, model } = checkConfig(config);
-  return new RooflineCost(gpu, model, config.ranks);
 }
 
 /** @throws MANX_CONFIG_IMPOSSIBLE */

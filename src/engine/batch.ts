@@ -17,6 +17,8 @@ export class Batch {
   decodeSequences = 0;
   /** Σ over decodes of the tokens whose KV is read, the new one included. */
   decodeContext = 0;
+  /** The largest of them: what one thread block per sequence has to read alone. */
+  decodeLongest = 0;
 
   get size(): number {
     return this.requests.length;
@@ -35,6 +37,7 @@ export class Batch {
     this.prefillContext = 0;
     this.decodeSequences = 0;
     this.decodeContext = 0;
+    this.decodeLongest = 0;
   }
 
   /** A chunk of a prompt, or of a context that has to be computed again. */
@@ -48,8 +51,7 @@ export class Batch {
   addDecode(request: EngineRequest): void {
     this.requests.push(request);
     this.newTokens.push(1);
-    this.decodeSequences += 1;
-    this.decodeContext += request.computed + 1;
+    this.countDecode(request.computed + 1);
   }
 
   /** Work without a request behind it: the padding of a static batch. */
@@ -63,5 +65,6 @@ export class Batch {
   countDecode(context: number): void {
     this.decodeSequences += 1;
     this.decodeContext += context;
+    if (context > this.decodeLongest) this.decodeLongest = context;
   }
 }

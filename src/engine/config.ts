@@ -4,7 +4,13 @@
 import type { Clock } from "../clock/index.ts";
 import { lookUp, ManxError } from "../core/index.ts";
 import { ContinuousBatcher } from "./continuous-batcher.ts";
-import { type CostModel, RooflineCost } from "./cost-model.ts";
+import {
+  type AttentionKernel,
+  type CostModel,
+  RANKS_PER_HOST,
+  RooflineCost,
+} from "./cost-model.ts";
+import { refuseCrossHost } from "./cross-host.ts";
 import {
   findGpu,
   findModel,
@@ -15,6 +21,7 @@ import {
 } from "./data-sheets.ts";
 import { Engine } from "./engine.ts";
 import { ContiguousKv, type KvMemory, PagedKv } from "./kv-memory.ts";
+import { findLink, type LinkName } from "./links.ts";
 import { PrefixKv } from "./prefix-kv.ts";
 import type { EngineSink, Scheduler } from "./scheduler.ts";
 import { StaticBatcher } from "./static-batcher.ts";
@@ -22,8 +29,14 @@ import { StaticBatcher } from "./static-batcher.ts";
 export interface EngineConfig {
   readonly model: string;
   readonly gpu: string;
-  /** GPUs of one host that share each layer. */
+  /** GPUs that share each layer (tensor parallelism). */
   readonly ranks: number;
+  readonly ranksPerHost: number;
+  /** Between hosts. */
+  readonly link: LinkName;
+  /** Ranks on several hosts are refused without this: they cost every token what `crossHostLoss` says. */
+  readonly allowCrossHost: boolean;
+  readonly attention: AttentionKernel;
   readonly scheduling: "static" | "continuous" | "chunked";
   readonly memory: "contiguous" | "paged" | "prefix";
   /** Longest prompt plus output that is accepted; contiguous memory sets this much aside for each request. */
@@ -42,6 +55,10 @@ export const ENGINE_DEFAULTS: EngineConfig = {
   model: "llama-3.1-8b",
   gpu: "h100-sxm",
   ranks: 1,
+  ranksPerHost: RANKS_PER_HOST,
+  link: "infiniband-400g",
+  allowCrossHost: false,
+  attention: "split-kv",
   scheduling: "chunked",
   memory: "paged",
   contextMax: 16_384,
@@ -79,6 +96,7 @@ export function checkConfig(config: EngineConfig): { gpu: Gpu; model: Model; kvT
   const model = findModel(config.model);
   const atLeastOne = [
     "ranks",
+    "ranksPerHost",
     "contextMax",
     "blockTokens",
     "pieceTokens",
@@ -105,7 +123,13 @@ export function checkConfig(config: EngineConfig): { gpu: Gpu; model: Model; kvT
     "ranks",
     `a divisor or multiple of ${model.kvHeads} KV heads`,
   );
-  refuseUnless(config.ranks <= 8, config, "ranks", "at most the 8 GPUs of one host");
+  refuseUnless(
+    config.attention === "split-kv" || config.attention === "per-head",
+    config,
+    "attention",
+    "split-kv or per-head",
+  );
+  refuseCrossHost(config);
   refuseUnless(
     config.memory !== "prefix" || config.pieceTokens % config.blockTokens === 0,
     config,
@@ -151,6 +175,14 @@ const SCHEDULERS: Readonly<
   chunked: (kv, config) => new ContinuousBatcher(kv, { ...config, prompts: "chunked" }),
 };
 
+/** Prices from the config's data sheets. @throws MANX_CONFIG_IMPOSSIBLE, MANX_NAME_UNKNOWN */
+export function rooflineOf(config: EngineConfig): CostModel {
+  const { gpu, model } = checkConfig(config);
+  const { ranks, ranksPerHost, attention } = config;
+  const link = findLink(config.link);
+  return new RooflineCost(gpu, model, ranks, { ranksPerHost, link, attention });
+}
+
 export interface BuildOptions {
   readonly clock: Clock;
   readonly sink: EngineSink;
@@ -161,7 +193,7 @@ export interface BuildOptions {
 
 /** @throws MANX_CONFIG_IMPOSSIBLE, MANX_NAME_UNKNOWN */
 export function buildEngine(config: EngineConfig, options: BuildOptions): Engine {
-  const { gpu, model, kvTokens: tokens } = checkConfig(config);
+  const { kvTokens: tokens } = checkConfig(config);
   const kv = lookUp(MEMORIES, config.memory, "KV memory")(tokens, config);
   if (kv.totalTokens === 0) {
     throw new ManxError("MANX_CONFIG_IMPOSSIBLE", {
@@ -174,7 +206,7 @@ export function buildEngine(config: EngineConfig, options: BuildOptions): Engine
     clock: options.clock,
     sink: options.sink,
     scheduler: lookUp(SCHEDULERS, config.scheduling, "scheduling")(kv, config),
-    cost: options.cost ?? new RooflineCost(gpu, model, config.ranks),
+    cost: options.cost ?? rooflineOf(config),
     contextMax: config.contextMax,
     ...(options.checked !== undefined && { checked: options.checked }),
   });

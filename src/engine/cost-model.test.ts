@@ -85,3 +85,79 @@ describe("RooflineCost", () => {
     expect(pairs.prefillPairs).toBe(one.prefillPairs);
   });
 });
+
+describe("how answers read their KV", () => {
+  const gpu = findGpu("h100-sxm");
+  const model = findModel("llama-3.1-8b");
+  const attentionUs = (
+    attention: "split-kv" | "per-head",
+    ranks: number,
+    lengths: readonly number[],
+  ): number => {
+    const cost = new RooflineCost(gpu, model, ranks, { attention });
+    const price = (contexts: readonly number[]): number => {
+      const batch = new Batch();
+      for (const context of contexts) batch.countDecode(context);
+      return cost.stepUs(batch);
+    };
+    return price(lengths) - price(lengths.map(() => 0));
+  };
+  const slowdown = (lengths: readonly number[], ranks = 1): number =>
+    attentionUs("per-head", ranks, lengths) / attentionUs("split-kv", ranks, lengths);
+
+  it("leaves all but 8 of 132 multiprocessors idle for one long sequence and one block per head", () => {
+    expect(slowdown([65_536])).toBeCloseTo(132 / 8, 1);
+    expect(slowdown([65_536, 65_536, 65_536, 65_536])).toBeCloseTo(132 / 32, 1);
+  });
+
+  it("has fewer blocks on each of more ranks, since each holds fewer heads", () => {
+    expect(slowdown([65_536], 4)).toBeCloseTo(132 / 2, 0);
+  });
+
+  it("makes no difference once the blocks fill the GPU", () => {
+    const many = new Array<number>(17).fill(16_384);
+    expect(slowdown(many)).toBe(1);
+    expect(slowdown(many.slice(0, 16))).toBeGreaterThan(1);
+  });
+
+  it("waits for the longest of unequal ones, whose block nobody helps", () => {
+    const mixed = [65_536, ...new Array<number>(64).fill(512)];
+    const alone = attentionUs("per-head", 1, [65_536]);
+    expect(attentionUs("per-head", 1, mixed)).toBeCloseTo(alone, -1);
+    expect(slowdown(mixed)).toBeGreaterThan(8);
+  });
+});
+
+describe("what a prompt pays for being cut into pieces", () => {
+  it("is one read of its KV per later chunk and the weights and overhead of each step, and nothing else", () => {
+    const cost = new RooflineCost(findGpu("h100-sxm"), findModel("llama-3.1-8b"));
+    const price = (chunks: readonly number[]): number => {
+      let done = 0;
+      let us = 0;
+      for (const tokens of chunks) {
+        const batch = new Batch();
+        batch.countPrefill(tokens, done);
+        us += cost.stepUs(batch);
+        done += tokens;
+      }
+      return us;
+    };
+    const again = (chunk: number): number => {
+      const n = 32_768 / chunk;
+      const tokens = (chunk * n * (n - 1)) / 2;
+      const batch = new Batch();
+      batch.countDecode(tokens);
+      const none = new Batch();
+      none.countDecode(0);
+      return cost.stepUs(batch) - cost.stepUs(none);
+    };
+    const whole = price([32_768]);
+    for (const chunk of [512, 1_024, 2_048]) {
+      const chunks = new Array<number>(32_768 / chunk).fill(chunk);
+      const extra = price(chunks) - whole;
+      expect(extra).toBeGreaterThan(again(chunk));
+      expect(extra - again(chunk)).toBeLessThan(chunks.length * price([1]));
+    }
+    expect(again(512) / again(1_024)).toBeCloseTo(63 / 31, 1);
+  });
+});

@@ -8,7 +8,15 @@
  * ratio. How far it is from measured engines is printed by bench/engine.ts.
  */
 import type { Batch } from "./batch.ts";
-import { type Gpu, kvBytesPerToken, layerParameters, type Model } from "./data-sheets.ts";
+import {
+  type Gpu,
+  kvBytesPerToken,
+  layerParameters,
+  type Model,
+  VALUE_BYTES,
+} from "./data-sheets.ts";
+import { findLink, type Link } from "./links.ts";
+import { collectivePrices } from "./tensor-parallel.ts";
 
 export interface CostModel {
   readonly name: string;
@@ -16,12 +24,32 @@ export interface CostModel {
   stepUs(batch: Batch): number;
 }
 
-const BYTES_PER_VALUE = 2;
+/**
+ * How answers under way read their KV.
+ *
+ * - split-kv: FlashDecoding and its like. A sequence's KV is cut into pieces that are read side by side and put together
+ *   afterwards, so all of the GPU reads whatever the batch looks like. The second kernel is part of the layer's overhead,
+ *   which was fitted on engines that do this.
+ * - per-head: one thread block for each sequence and KV head, as decode kernels were before. A step has
+ *   `sequences × KV heads / ranks` blocks, and a block cannot draw more than one multiprocessor's part of the bandwidth.
+ *   One long sequence with 8 KV heads keeps 8 of an H100's 132 multiprocessors busy and reads at 8/132 of its speed; 17
+ *   of equal length fill the GPU, and then both kernels cost the same. Of unequal lengths the longest decides.
+ */
+export type AttentionKernel = "split-kv" | "per-head";
+
+export interface RooflineOptions {
+  /** Default "split-kv". */
+  readonly attention?: AttentionKernel;
+  /** Default 8. More ranks than this lie on several hosts. */
+  readonly ranksPerHost?: number;
+  /** Between hosts. Default InfiniBand. */
+  readonly link?: Link;
+}
+
+export const RANKS_PER_HOST = 8;
 const BANDWIDTH_SHARE = 0.8;
 const LAYER_OVERHEAD_US = 32.1;
 const STEP_OVERHEAD_US = 126;
-/** Start-up of one all-reduce between GPUs of a host. */
-const COLLECTIVE_LATENCY_US = 4;
 
 export class RooflineCost implements CostModel {
   readonly name = "roofline";
@@ -30,13 +58,16 @@ export class RooflineCost implements CostModel {
   readonly #weightsUs: number;
   readonly #usPerPair: number;
   readonly #usPerContextToken: number;
+  /** As much KV as the longest sequence alone would hold up, per token of it; 0 if it is read by all multiprocessors. */
+  readonly #soloSpread: number;
   readonly #elementUsPerToken: number;
   readonly #headUsPerSequence: number;
   readonly #collectiveUsPerToken: number;
   readonly #fixedUs: number;
 
-  /** @param ranks GPUs that share each layer (tensor parallelism) inside one host. */
-  constructor(gpu: Gpu, model: Model, ranks = 1) {
+  /** @param ranks GPUs that share each layer (tensor parallelism). */
+  constructor(gpu: Gpu, model: Model, ranks = 1, options: RooflineOptions = {}) {
+    const { attention = "split-kv", ranksPerHost = RANKS_PER_HOST } = options;
     const bytesPerUs = (gpu.memoryBytesPerS * BANDWIDTH_SHARE * ranks) / 1e6;
     const flopsPerUs = (gpu.flopsPerS * ranks) / 1e6;
     const linear = model.layers * layerParameters(model);
@@ -46,19 +77,20 @@ export class RooflineCost implements CostModel {
     this.#prefillUsPerToken = (2 * linear) / (flopsPerUs * gpu.prefillShare);
     this.#decodeUsPerToken = (2 * linear) / (flopsPerUs * gpu.decodeShare);
     this.#headUsPerSequence = (2 * head) / (flopsPerUs * gpu.decodeShare);
-    this.#weightsUs = (BYTES_PER_VALUE * (linear + head)) / bytesPerUs;
+    this.#weightsUs = (VALUE_BYTES * (linear + head)) / bytesPerUs;
     // Two products (QK and PV) of 2 FLOPs over every head and layer for each pair of query and key.
     this.#usPerPair = (4 * layers * heads * headSize) / (flopsPerUs * gpu.prefillShare);
     this.#usPerContextToken = kvBytesPerToken(model) / bytesPerUs;
     const touched = 8 * hidden + 3 * (heads + 2 * kvHeads) * headSize + 3 * intermediate;
-    this.#elementUsPerToken = (layers * BYTES_PER_VALUE * touched) / bytesPerUs;
+    this.#elementUsPerToken = (layers * VALUE_BYTES * touched) / bytesPerUs;
 
-    // Ring all-reduce, twice a layer: 2(n−1)/n of the bytes over the link, 2(n−1) start-ups.
-    const share = (2 * (ranks - 1)) / ranks;
-    const linkBytesPerUs = Math.max(gpu.nvlinkBytesPerS, 32e9) / 1e6;
-    this.#collectiveUsPerToken = (2 * layers * share * hidden * BYTES_PER_VALUE) / linkBytesPerUs;
-    const startUps = 2 * layers * 2 * (ranks - 1) * COLLECTIVE_LATENCY_US;
-    this.#fixedUs = STEP_OVERHEAD_US + layers * LAYER_OVERHEAD_US + (ranks > 1 ? startUps : 0);
+    this.#soloSpread = attention === "per-head" ? (gpu.multiprocessors * ranks) / kvHeads : 0;
+
+    const link = options.link ?? findLink("infiniband-400g");
+    const { inside, across } = collectivePrices(gpu, model, { ranks, ranksPerHost, link });
+    this.#collectiveUsPerToken = inside.usPerToken + across.usPerToken;
+    const startUps = inside.fixedUs + across.fixedUs;
+    this.#fixedUs = STEP_OVERHEAD_US + layers * LAYER_OVERHEAD_US + startUps;
   }
 
   stepUs(batch: Batch): number {
@@ -67,9 +99,10 @@ export class RooflineCost implements CostModel {
       prefillTokens * this.#prefillUsPerToken +
       decodeSequences * this.#decodeUsPerToken +
       (batch.prefillSequences + decodeSequences) * this.#headUsPerSequence;
+    const decodeReads = Math.max(batch.decodeContext, batch.decodeLongest * this.#soloSpread);
     const attentionUs =
       batch.prefillPairs * this.#usPerPair +
-      (batch.decodeContext + batch.prefillContext) * this.#usPerContextToken;
+      (decodeReads + batch.prefillContext) * this.#usPerContextToken;
     const tokens = prefillTokens + decodeSequences;
     const perTokenUs = tokens * (this.#elementUsPerToken + this.#collectiveUsPerToken);
     const us = Math.max(computeUs, this.#weightsUs) + attentionUs + perTokenUs + this.#fixedUs;

@@ -1,7 +1,7 @@
 /**
  * GPUs and models by name: the figures of data sheets and model cards that the cost model starts from. Bandwidth and
  * FLOPS are peaks; `prefillShare` and `decodeShare` say what part of the peak FLOPS real kernels reach (llm-d's BLIS
- * defaults for H100, A100 and L40S; the H200 has the H100's compute and takes its shares).
+ * defaults for H100, A100 and L40S; the H200 has the H100's compute and takes its shares). All values are 16 bit.
  */
 import { lookUp } from "../core/index.ts";
 
@@ -9,6 +9,8 @@ export interface Gpu {
   readonly name: string;
   readonly memoryBytes: number;
   readonly memoryBytesPerS: number;
+  /** Streaming multiprocessors: thread blocks run on one each. */
+  readonly multiprocessors: number;
   /** Dense bf16. */
   readonly flopsPerS: number;
   /** One direction, all links of one GPU; 0 if there is no NVLink. */
@@ -35,10 +37,10 @@ export interface Model {
 const GIB = 2 ** 30;
 
 const GPUS = {
-  "a100-80gb-sxm": gpu("a100-80gb-sxm", 80, 2.039e12, 312e12, 300e9, 0.38, 0.18),
-  "h100-sxm": gpu("h100-sxm", 80, 3.35e12, 989e12, 450e9, 0.45, 0.3),
-  "h200-sxm": gpu("h200-sxm", 141, 4.8e12, 989e12, 450e9, 0.45, 0.3),
-  l40s: gpu("l40s", 48, 0.864e12, 362e12, 0, 0.32, 0.08),
+  "a100-80gb-sxm": gpu("a100-80gb-sxm", 80, 2.039e12, 108, 312e12, 300e9, 0.38, 0.18),
+  "h100-sxm": gpu("h100-sxm", 80, 3.35e12, 132, 989e12, 450e9, 0.45, 0.3),
+  "h200-sxm": gpu("h200-sxm", 141, 4.8e12, 132, 989e12, 450e9, 0.45, 0.3),
+  l40s: gpu("l40s", 48, 0.864e12, 142, 362e12, 0, 0.32, 0.08),
 } as const satisfies Record<string, Gpu>;
 
 const MODELS = {
@@ -67,6 +69,7 @@ function gpu(
   name: string,
   memoryGib: number,
   memoryBytesPerS: number,
+  multiprocessors: number,
   flopsPerS: number,
   nvlinkBytesPerS: number,
   prefillShare: number,
@@ -77,6 +80,7 @@ function gpu(
     name,
     memoryBytes,
     memoryBytesPerS,
+    multiprocessors,
     flopsPerS,
     nvlinkBytesPerS,
     prefillShare,
@@ -99,7 +103,8 @@ function model(
   return { name, ...shape, tiedEmbedding: false };
 }
 
-const BYTES_PER_VALUE = 2;
+/** Of a weight, an activation or a key. */
+export const VALUE_BYTES = 2;
 
 /** Weights of one layer: query, key, value and output projections, and a gated MLP. */
 export function layerParameters(model: Model): number {
@@ -110,10 +115,10 @@ export function layerParameters(model: Model): number {
 /** All weights in 16 bit, both embeddings included. */
 export function weightBytes(model: Model): number {
   const embeddings = (model.tiedEmbedding ? 1 : 2) * model.hidden * model.vocabulary;
-  return BYTES_PER_VALUE * (model.layers * layerParameters(model) + embeddings);
+  return VALUE_BYTES * (model.layers * layerParameters(model) + embeddings);
 }
 
 /** KV of one token in 16 bit over all layers: 2 · layers · KV heads · head size · 2 bytes. */
 export function kvBytesPerToken(model: Model): number {
-  return 2 * model.layers * model.kvHeads * model.headSize * BYTES_PER_VALUE;
+  return 2 * model.layers * model.kvHeads * model.headSize * VALUE_BYTES;
 }

@@ -7,9 +7,11 @@ export {
   ENGINE_DEFAULTS,
   type EngineConfig,
   kvTokens,
+  rooflineOf,
 } from "./config.ts";
 export { ContinuousBatcher, type ContinuousOptions } from "./continuous-batcher.ts";
-export { type CostModel, RooflineCost } from "./cost-model.ts";
+export { type AttentionKernel, type CostModel, RooflineCost } from "./cost-model.ts";
+export { type CrossHostLoss, crossHostLoss, type HostLayout } from "./cross-host.ts";
 export {
   findGpu,
   findModel,
@@ -23,6 +25,7 @@ export {
 export { Engine, type EngineOptions, type EngineTotals } from "./engine.ts";
 export { KernelTableCost, type KernelTableText } from "./kernel-table-cost.ts";
 export { ContiguousKv, type KvMemory, PagedKv } from "./kv-memory.ts";
+export { findLink, LINK_NAMES, type Link, type LinkName } from "./links.ts";
 export type { TableText } from "./measured-table.ts";
 export { PrefixKv } from "./prefix-kv.ts";
 export { type LayerProfileText, ProfileCost, type ProfileCostOptions } from "./profile-cost.ts";
