@@ -85,7 +85,7 @@ function runBlock(run: ResultRun): string {
     `measured at the ${conditions.measuredAt}${seed === null ? "" : `, seed ${seed}`}; ` +
     `${formatPlain(counts.completed)} of ${formatPlain(counts.offered)} completed, ${formatPlain(counts.failed)} failed`;
   return [
-    `<details><summary>${escaped(oneLine(name))}</summary>`,
+    `<details><summary>${unlinked(escaped(oneLine(name)))}</summary>`,
     "",
     plain(facts),
     ...(lines.length > 0 ? ["", table(heads, lines)] : []),
@@ -115,12 +115,17 @@ function table(heads: readonly string[], lines: readonly (readonly string[])[]):
   return [row(heads), rule, ...lines.map(row)].join("\n");
 }
 
-/** Text that stays text: one line, nothing that Markdown or HTML reads as a mark, no link made of a bare address. */
+/** Text that stays text: one line, and nothing that Markdown or HTML reads as a mark. */
 function plain(text: string): string {
-  return escaped(oneLine(text))
+  const marked = escaped(oneLine(text))
     .replace(/[\\`*_[\]|#!~]/g, "\\$&")
-    .replace(/^(\s*)([-+]|\d+\.)(?= )/, "$1\\$2")
-    .replace(/:\/\/|www\.|@/gi, (mark) => `${mark.slice(0, 1)}&#8203;${mark.slice(1)}`);
+    .replace(/^(\s*)([-+]|\d+\.)(?= )/, "$1\\$2");
+  return unlinked(marked);
+}
+
+/** GitHub makes links of bare addresses and names; a space without width keeps them from that. */
+function unlinked(text: string): string {
+  return text.replace(/:\/\/|www\.|@/gi, (mark) => `${mark[0]}&#8203;${mark.slice(1)}`);
 }
 
 function escaped(text: string): string {

@@ -3,9 +3,13 @@
  * move a terminal's cursor, hide a line, or break a parser.
  */
 
-const UNPRINTABLE = /[^\P{Cc}\t\n]|\p{Surrogate}|\p{Noncharacter_Code_Point}/gu;
+const UNPRINTABLE =
+  /[^\P{Cc}\t\n]|[\u202a-\u202e\u2066-\u2069]|\p{Surrogate}|\p{Noncharacter_Code_Point}/gu;
 
-/** Control characters, non-characters and halves of a surrogate pair become U+FFFD; line ends and tabs stay. */
+/**
+ * Control characters, those that turn the direction of writing, non-characters and halves of a surrogate pair become
+ * U+FFFD; line ends and tabs stay.
+ */
 export function printable(text: string): string {
   return text.replace(UNPRINTABLE, "\ufffd");
 }
