@@ -48,6 +48,15 @@ describe("accents of the messages wire", () => {
     expect(decode("anthropic-messages", wire).text).toBe("a");
   });
 
+  it("a call whose block was not stopped ends before the message does", () => {
+    const opened = open({ type: "tool_use", id: "a", name: "get", input: {} }) as never;
+    const { events } = decode(
+      "anthropic-messages",
+      messagesWire(start, opened, { type: "message_stop" }),
+    );
+    expect(typesIn(events).slice(-2)).toEqual(["tool-end", "done"]);
+  });
+
   it("a block that opens under an index in use ends the call before it", () => {
     const callBlock = (id: string): never => open({ type: "tool_use", id, name: "get" }) as never;
     const wire = messagesWire(start, callBlock("a"), callBlock("b"));

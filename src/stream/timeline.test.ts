@@ -129,6 +129,74 @@ describe("StreamTimeline", () => {
     expect(timeline.metrics()).toMatchObject({ tokens: 4, tpotUs: 2_000, itlUs: [2_000, 2_000] });
   });
 
+  it("counts such reasoning where it was streamed", () => {
+    const timeline = new StreamTimeline({ intendedUs: 0 });
+    const usage = { ...USAGE_UNKNOWN, outputTokens: 6, reasoningTokens: 4 };
+    const thought = {
+      type: "reasoning-delta",
+      choice: 0,
+      text: "abcdefgh",
+      redacted: false,
+    } as const;
+    const text = { type: "text-delta", choice: 0, text: "abcd" } as const;
+    timeline.add([
+      { ...thought, frame: 0, atUs: 1_000 },
+      { ...text, frame: 1, atUs: 5_000 },
+      { type: "usage", usage, frame: 2, atUs: 6_000 },
+    ]);
+    expect(timeline.metrics()).toMatchObject({ tokens: 6, tpotUs: 2_000, itlUs: [2_000, 2_000] });
+  });
+
+  it("takes all output of one frame for one chunk", () => {
+    const timeline = new StreamTimeline({ intendedUs: 0 });
+    const thought = { type: "reasoning-delta", choice: 0, text: "ab", redacted: false } as const;
+    const text = { type: "text-delta", choice: 0, text: "a" } as const;
+    timeline.add([
+      { ...thought, frame: 0, atUs: 1_000 },
+      { ...text, frame: 0, atUs: 1_000 },
+      { ...text, frame: 1, atUs: 3_000 },
+    ]);
+    expect(timeline.metrics()).toMatchObject({ chunks: 2, chunkGapsUs: [2_000] });
+  });
+
+  it("does not take counts beside the chunks for exact if the total says otherwise", () => {
+    const timeline = new StreamTimeline({ intendedUs: 0 });
+    const text = { type: "text-delta", choice: 0, text: "abcd" } as const;
+    const counted = (outputTokens: number, frame: number): StreamEvent => ({
+      type: "usage",
+      usage: { ...USAGE_UNKNOWN, outputTokens },
+      frame,
+      atUs: frame * 1_000,
+    });
+    timeline.add([{ ...text, frame: 0, atUs: 0 }, counted(1, 0)]);
+    timeline.add([{ ...text, frame: 1, atUs: 1_000 }, counted(2, 1)]);
+    expect(timeline.metrics()).toMatchObject({ tokens: 2, spreadBy: "usage" });
+    timeline.add([counted(8, 2)]);
+    expect(timeline.metrics()).toMatchObject({ tokens: 8, spreadBy: "characters", tpotUs: 250 });
+  });
+
+  it.each([
+    ["the first chunk", [0, 2], 2],
+    ["a later chunk", [1, 2, null], 2],
+  ])("does not take such counts for exact if there is none for %s", (_, running, total) => {
+    const timeline = new StreamTimeline({ intendedUs: 0 });
+    const report = (outputTokens: number, frame: number): StreamEvent => ({
+      type: "usage",
+      usage: { ...USAGE_UNKNOWN, outputTokens },
+      frame,
+      atUs: frame * 1_000,
+    });
+    for (const [frame, count] of running.entries()) {
+      const atUs = frame * 1_000;
+      timeline.add([{ type: "text-delta", choice: 0, text: "abcd", frame, atUs }]);
+      if (count !== null) timeline.add([report(count, frame)]);
+    }
+    timeline.add([report(total, running.length)]);
+    const { spreadBy, itlUs, lastOutputUs } = timeline.metrics();
+    expect(spreadBy).toBe("characters");
+    expect(itlUs.reduce((a, b) => a + b, 0)).toBe(lastOutputUs);
+  });
+
   it("starts its two clocks where they belong", () => {
     const timeline = new StreamTimeline({ intendedUs: 1_000 });
     timeline.sent(1_400);
@@ -143,6 +211,16 @@ describe("StreamTimeline", () => {
       serviceTtftUs: 1_600,
       e2eUs: 3_000,
     });
+  });
+
+  it("gives figures so far, which stay as they were", () => {
+    const timeline = new StreamTimeline({ intendedUs: 0 });
+    const text = { type: "text-delta", choice: 0, text: "a" } as const;
+    timeline.add([0, 1].map((frame) => ({ ...text, frame, atUs: frame * 1_000 })));
+    const early = timeline.metrics();
+    timeline.add([{ ...text, frame: 2, atUs: 9_000 }]);
+    expect(early).toMatchObject({ chunkGapsUs: [1_000], e2eUs: null });
+    expect(timeline.metrics().chunkGapsUs).toEqual([1_000, 8_000]);
   });
 
   it("has nulls where nothing came", () => {

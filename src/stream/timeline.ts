@@ -147,7 +147,7 @@ export class StreamTimeline {
         this.#firstUs === null || this.#sentUs === null ? null : this.#firstUs - this.#sentUs,
       lastOutputUs: this.#firstUs === null ? null : this.#since(this.#lastUs),
       e2eUs: this.#since(this.#endUs),
-      chunkGapsUs: this.#gapsUs,
+      chunkGapsUs: this.#gapsUs.slice(),
       itlUs,
       tpotUs: this.#tpotUs(counts),
       chunks: this.#chunks,

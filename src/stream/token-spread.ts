@@ -21,19 +21,22 @@ export function spreadTokens(total: number, weights: readonly number[]): number[
   );
   for (const chunk of byRemainder.slice(0, Math.max(0, missing))) counts[chunk]! += 1;
   // A share just below a whole number may have been rounded up to it.
-  if (missing < 0) counts[counts.indexOf(Math.max(...counts))]! += missing;
+  if (missing < 0) counts[largest(counts)]! += missing;
   if (total >= 1) giveOne(counts, 0);
   if (total >= 2) giveOne(counts, counts.length - 1);
   return counts;
 }
 
-/** Gives a chunk without tokens one from the chunk that has most to spare; the first keeps one. */
+/** Gives a chunk without tokens one from the chunk that has most to spare; the first keeps one, so there must be enough. */
 function giveOne(counts: number[], chunk: number): void {
   if (counts[chunk]! > 0) return;
   const spare = (i: number): number => (i === 0 ? counts[i]! - 1 : counts[i]!);
   let donor = 0;
   for (let i = 1; i < counts.length; i += 1) if (spare(i) > spare(donor)) donor = i;
-  if (spare(donor) < 1) return;
   counts[donor]! -= 1;
   counts[chunk]! += 1;
+}
+
+function largest(counts: readonly number[]): number {
+  return counts.reduce((best, count, i) => (count > counts[best]! ? i : best), 0);
 }
