@@ -39,7 +39,9 @@ export function tickLabel(value: number, unit: ResultDistribution["unit"]): stri
 /** 1, 2 and 5 times powers of ten from the last at or below `bottom` to the first at or above `top`; two at least. */
 function roundsWithin(bottom: number, top: number): number[] {
   const rounds: number[] = [];
-  for (let decade = 10 ** Math.floor(Math.log10(bottom)); ; decade *= 10) {
+  // One decade early: the logarithm of a number just below a power of ten may round up to it.
+  const start = Math.max(0, Math.floor(Math.log10(bottom)) - 1);
+  for (let decade = 10 ** start; ; decade *= 10) {
     for (const step of STEPS) {
       const round = Math.round(step * decade);
       if (round <= bottom) rounds.length = 0;
