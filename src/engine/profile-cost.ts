@@ -1,7 +1,7 @@
 /**
  * What a step costs by a profile of one layer, taken operator by operator inside the engine: dense operators by the tokens
  * of the step, output head and sampler by its sequences, attention by four axes (tokens of the chunk, context of the
- * chunk, number of decodes, their KV length). The layout is that of LLMServingSim's profiler (Cho et al., ISPASS 2026).
+ * chunk, number of decodes, their KV length). The layout is that of LLMServingSim 2's profiler (KAIST, ISPASS 2026).
  *
  * Decodes of unequal length cost more than as many of the mean length, since the longest holds the others up: of the
  * difference between pricing all at the longest and all at the mean a measured share α is added, where a profile has it.
