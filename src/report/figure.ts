@@ -28,19 +28,28 @@ export function formatFigure(value: number | null | undefined, unit: FigureUnit)
   }
 }
 
-/** Three significant digits; whole numbers stay whole. */
+/** What is smaller is as good as nothing in every unit that a figure has. */
+const PLAIN_MIN = 1e-6;
+
+/** Three significant digits, two below 1; whole numbers stay whole. Each limit is where the text would round over it. */
 export function formatPlain(value: number): string {
   if (Number.isInteger(value)) return value.toLocaleString("en-US");
   const size = Math.abs(value);
-  if (size >= 100) return Math.round(value).toLocaleString("en-US");
-  return size >= 10 ? value.toFixed(1) : size >= 0.995 ? value.toFixed(2) : value.toPrecision(2);
+  if (size < PLAIN_MIN) return "≈ 0";
+  if (size >= 99.95) return Math.round(value).toLocaleString("en-US");
+  return size >= 9.995 ? value.toFixed(1) : size >= 0.995 ? value.toFixed(2) : value.toPrecision(2);
 }
 
 const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
 
 function formatBytes(value: number): string {
-  const step = Math.min(BYTE_UNITS.length - 1, Math.floor(Math.log2(Math.max(1, value)) / 10));
-  return `${formatPlain(value / 2 ** (10 * step))} ${BYTE_UNITS[step]}`;
+  let shown = value;
+  let step = 0;
+  while (Math.round(shown) >= 1_024 && step < BYTE_UNITS.length - 1) {
+    shown /= 1_024;
+    step += 1;
+  }
+  return `${formatPlain(shown)} ${BYTE_UNITS[step]}`;
 }
 
 /** Below ten samples beyond it a percentile says more about luck than about the tail. */
