@@ -102,6 +102,20 @@ describe("GW-09: a stream that is alive", () => {
     ).toMatchObject({ dueUs: 85 * US_PER_S });
   });
 
+  it("and does such a thing while it thinks is still thinking", () => {
+    const odd = { type: "content_block_shimmer" };
+    expect(
+      watch([
+        [1, block("thinking")],
+        [40, odd],
+        [90, PING],
+      ]),
+    ).toMatchObject({
+      dueUs: 150 * US_PER_S,
+      reason: "no_bytes",
+    });
+  });
+
   it("is not blamed for the time in which the client did not read", () => {
     const progress = new LiveProgress(0);
     progress.excuse(30 * US_PER_S);
