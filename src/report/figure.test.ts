@@ -55,7 +55,7 @@ describe("a figure", () => {
 });
 
 describe("a plain number", () => {
-  it("is off by half a unit in its third digit at most", () => {
+  it("is off by half a unit of its third digit at most, of its second below 1", () => {
     fc.assert(
       fc.property(fc.double({ min: 0.001, max: 1e12, noNaN: true }), (value) => {
         const shown = Number(formatPlain(value).replaceAll(",", ""));
