@@ -19,13 +19,17 @@ export class Batch {
   decodeContext = 0;
   /** The largest of them: what one thread block per sequence has to read alone. */
   decodeLongest = 0;
+  /** Tokens that a draft model proposed for decodes and this step verifies, beside the one that each computes anyway. */
+  draftTokens = 0;
+  /** Time that proposing them takes before the step itself. */
+  draftUs = 0;
 
   get size(): number {
     return this.requests.length;
   }
 
   get tokens(): number {
-    return this.prefillTokens + this.decodeSequences;
+    return this.prefillTokens + this.decodeSequences + this.draftTokens;
   }
 
   reset(): void {
@@ -40,6 +44,12 @@ export class Batch {
     this.decodeLongest = 0;
   }
 
+  /** The next `tokens` of a request: one more of its answer, or a piece of what has to be computed first. */
+  add(request: EngineRequest, tokens: number): void {
+    if (tokens === 1 && request.generated > 0 && request.computed > 0) this.addDecode(request);
+    else this.addPrefill(request, tokens);
+  }
+
   /** A chunk of a prompt, or of a context that has to be computed again. */
   addPrefill(request: EngineRequest, tokens: number): void {
     this.requests.push(request);
@@ -52,6 +62,17 @@ export class Batch {
     this.requests.push(request);
     this.newTokens.push(1);
     this.countDecode(request.computed + 1);
+  }
+
+  /** Takes a member that will not run after all out again. Rare, so all sums are made anew. Answers whether it was one. */
+  takeBack(request: EngineRequest): boolean {
+    const at = this.requests.lastIndexOf(request);
+    if (at < 0) return false;
+    const requests = this.requests.toSpliced(at, 1);
+    const newTokens = this.newTokens.toSpliced(at, 1);
+    this.reset();
+    for (const [i, other] of requests.entries()) this.add(other, newTokens[i]!);
+    return true;
   }
 
   /** Work without a request behind it: the padding of a static batch. */

@@ -24,6 +24,8 @@ import { ContiguousKv, type KvMemory, PagedKv } from "./kv-memory.ts";
 import { findLink, type LinkName } from "./links.ts";
 import { PrefixKv } from "./prefix-kv.ts";
 import type { EngineSink, Scheduler } from "./scheduler.ts";
+import { checkSpeculation, describeSpeculation, type Speculation } from "./speculation.ts";
+import { SpeculativeScheduler, withDrafts } from "./speculative.ts";
 import { StaticBatcher } from "./static-batcher.ts";
 
 export interface EngineConfig {
@@ -49,6 +51,8 @@ export interface EngineConfig {
   readonly fillWaitUs: number;
   /** Share of GPU memory that the engine may use. */
   readonly memoryShare: number;
+  /** Speculative decoding; none by default. */
+  readonly speculation?: Speculation;
 }
 
 export const ENGINE_DEFAULTS: EngineConfig = {
@@ -74,10 +78,21 @@ export const ENGINE_DEFAULTS: EngineConfig = {
 const OTHER_BYTES = 3.5 * 2 ** 30;
 const GIB = 2 ** 30;
 
-/** Tokens of KV that fit beside the weights. @throws MANX_CONFIG_IMPOSSIBLE with the sum, if none do. */
-export function kvTokens(gpu: Gpu, model: Model, ranks: number, memoryShare: number): number {
+/**
+ * Tokens of KV that fit beside the weights.
+ *
+ * @param draftShare weights of a draft model, as a share of the model's own.
+ * @throws MANX_CONFIG_IMPOSSIBLE with the sum, if none do.
+ */
+export function kvTokens(
+  gpu: Gpu,
+  model: Model,
+  ranks: number,
+  memoryShare: number,
+  draftShare = 0,
+): number {
   const usable = gpu.memoryBytes * memoryShare * ranks;
-  const weights = weightBytes(model);
+  const weights = weightBytes(model) * (1 + draftShare);
   const free = usable - weights - OTHER_BYTES * ranks;
   const tokens = Math.floor(free / kvBytesPerToken(model));
   if (tokens > 0) return tokens;
@@ -142,7 +157,17 @@ export function checkConfig(config: EngineConfig): { gpu: Gpu; model: Model; kvT
     "contextMax",
     `at most ${model.name}'s ${model.contextMax} tokens`,
   );
-  return { gpu, model, kvTokens: kvTokens(gpu, model, config.ranks, config.memoryShare) };
+  const { speculation } = config;
+  if (speculation !== undefined) checkSpeculation(speculation);
+  refuseUnless(
+    speculation === undefined || config.scheduling !== "static",
+    config,
+    "scheduling",
+    "continuous or chunked with speculation: a static batch has no place for answers of several tokens",
+  );
+  const draftShare = speculation?.draftShare ?? 0;
+  const tokens = kvTokens(gpu, model, config.ranks, config.memoryShare, draftShare);
+  return { gpu, model, kvTokens: tokens };
 }
 
 function refuseUnless(
@@ -183,6 +208,12 @@ export function rooflineOf(config: EngineConfig): CostModel {
   return new RooflineCost(gpu, model, ranks, { ranksPerHost, link, attention });
 }
 
+/** For a report: each lever as one plain value. */
+export function describeConfig(config: EngineConfig): Record<string, string | number | boolean> {
+  const { speculation, ...plain } = config;
+  return { ...plain, speculation: speculation ? describeSpeculation(speculation) : "off" };
+}
+
 export interface BuildOptions {
   readonly clock: Clock;
   readonly sink: EngineSink;
@@ -202,11 +233,18 @@ export function buildEngine(config: EngineConfig, options: BuildOptions): Engine
       got: `${config.contextMax}`,
     });
   }
+  const scheduler = lookUp(SCHEDULERS, config.scheduling, "scheduling")(kv, config);
+  const cost = options.cost ?? rooflineOf(config);
+  const { speculation } = config;
   return new Engine({
     clock: options.clock,
     sink: options.sink,
-    scheduler: lookUp(SCHEDULERS, config.scheduling, "scheduling")(kv, config),
-    cost: options.cost ?? rooflineOf(config),
+    ...(speculation === undefined
+      ? { scheduler, cost }
+      : {
+          scheduler: new SpeculativeScheduler(scheduler, cost, speculation, config.tokensMax),
+          cost: withDrafts(cost),
+        }),
     contextMax: config.contextMax,
     ...(options.checked !== undefined && { checked: options.checked }),
   });

@@ -94,16 +94,18 @@ export class RooflineCost implements CostModel {
   }
 
   stepUs(batch: Batch): number {
-    const { prefillTokens, decodeSequences } = batch;
+    const { prefillTokens } = batch;
+    // Every draft goes through all layers and the output head; its KV is read along with that of the answer.
+    const decodeTokens = batch.decodeSequences + batch.draftTokens;
     const computeUs =
       prefillTokens * this.#prefillUsPerToken +
-      decodeSequences * this.#decodeUsPerToken +
-      (batch.prefillSequences + decodeSequences) * this.#headUsPerSequence;
+      decodeTokens * this.#decodeUsPerToken +
+      (batch.prefillSequences + decodeTokens) * this.#headUsPerSequence;
     const decodeReads = Math.max(batch.decodeContext, batch.decodeLongest * this.#soloSpread);
     const attentionUs =
       batch.prefillPairs * this.#usPerPair +
       (decodeReads + batch.prefillContext) * this.#usPerContextToken;
-    const tokens = prefillTokens + decodeSequences;
+    const tokens = prefillTokens + decodeTokens;
     const perTokenUs = tokens * (this.#elementUsPerToken + this.#collectiveUsPerToken);
     const us = Math.max(computeUs, this.#weightsUs) + attentionUs + perTokenUs + this.#fixedUs;
     return Math.max(1, Math.round(us));

@@ -66,7 +66,7 @@ export class Engine {
     this.#options = options;
     const { sink } = options;
     this.#sink = {
-      onToken: (request, nowUs) => sink.onToken(request, nowUs),
+      onToken: (request, nowUs, inStep) => sink.onToken(request, nowUs, inStep),
       onFinish: (request, nowUs) => sink.onFinish(request, nowUs),
       onPreempt: (request, nowUs) => {
         this.totals.preemptions += 1;

@@ -4,6 +4,7 @@ export {
   type BuildOptions,
   buildEngine,
   checkConfig,
+  describeConfig,
   ENGINE_DEFAULTS,
   type EngineConfig,
   kvTokens,
@@ -31,5 +32,7 @@ export { PrefixKv } from "./prefix-kv.ts";
 export { type LayerProfileText, ProfileCost, type ProfileCostOptions } from "./profile-cost.ts";
 export { EngineRequest, type RequestShape, type RequestState } from "./request.ts";
 export { type EngineSink, type PrefixCounters, type Scheduler, WAITING_MAX } from "./scheduler.ts";
+export { AcceptanceLaw, type Speculation } from "./speculation.ts";
+export { type SpeculationTotals, SpeculativeScheduler } from "./speculative.ts";
 export { StaticBatcher, type StaticOptions } from "./static-batcher.ts";
 export * from "./vidur/index.ts";

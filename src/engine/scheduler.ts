@@ -10,11 +10,15 @@ import { Fifo } from "../core/index.ts";
 import type { Batch } from "./batch.ts";
 import type { KvMemory } from "./kv-memory.ts";
 import type { EngineRequest } from "./request.ts";
+import type { SpeculationTotals } from "./speculative.ts";
 
 /** Told, in order, of all that a commit brings about. */
 export interface EngineSink {
-  /** One more output token exists. Its number is `request.generated`, counted from 1. */
-  onToken(request: EngineRequest, nowUs: number): void;
+  /**
+   * One more output token exists. Its number is `request.generated`, counted from 1; `inStep` is how many the same step
+   * yields for this request, which it is told of one by one: more than one with speculative decoding only.
+   */
+  onToken(request: EngineRequest, nowUs: number, inStep: number): void;
   /** The response is over and its memory free. */
   onFinish(request: EngineRequest, nowUs: number): void;
   /** Thrown out for lack of memory; it will be computed again. */
@@ -33,6 +37,8 @@ export interface PrefixCounters {
 export interface Scheduler {
   readonly name: string;
   readonly prefix: Readonly<PrefixCounters>;
+  /** Only if it drafts. */
+  readonly speculation?: Readonly<SpeculationTotals>;
   readonly waiting: number;
   readonly running: number;
   /** Tokens in the KV memory that belong to answers still under way. */
@@ -77,15 +83,20 @@ export abstract class QueueScheduler {
     this.queue.push(request);
   }
 
-  /** Settles one member of a done step: its tokens are computed, and the last of them yields a new one. */
+  /**
+   * Settles one member of a done step: its tokens are computed, and the last of them yields a new one. Tokens beyond
+   * what was known are drafts that proved right: they are new ones too.
+   */
   protected advance(request: EngineRequest, tokens: number, nowUs: number, sink: EngineSink): void {
     request.computed += tokens;
     this.live += tokens;
     if (request.computed >= request.sealTokens) this.kv.seal(request);
-    if (request.computed < request.promptTokens + request.generated) return;
-    request.generated += 1;
-    if (request.generated === 1) request.firstTokenUs = nowUs;
-    request.lastTokenUs = nowUs;
-    sink.onToken(request, nowUs);
+    const inStep = request.computed - request.known + 1;
+    for (let told = 0; told < inStep; told += 1) {
+      request.generated += 1;
+      if (request.generated === 1) request.firstTokenUs = nowUs;
+      request.lastTokenUs = nowUs;
+      sink.onToken(request, nowUs, inStep);
+    }
   }
 }

@@ -47,4 +47,20 @@ describe("replay", () => {
     expect(run.counts).toMatchObject({ offered: 4, completed: 3, failed: 1 });
     expect(run.goodput).toMatchObject({ met: 1, shareOfOffered: 0.25 });
   });
+
+  it("splits the wait for tokens that come together over them, and keeps the whole gap beside", () => {
+    const speculation = { draftTokens: 2, acceptance: 1, draftShare: 0 };
+    const config = { ...ENGINE_DEFAULTS, speculation };
+    const requests = [work(0, 10, 8)];
+    const done = replay({ ...options, requests, config });
+    // A first token, then steps of 3, 3 and 1 tokens after gaps of 100 µs: 34 + 33 + 33 twice, and 100.
+    const { itlUs, largestGapUs, tpotUs } = done.histograms;
+    expect(itlUs.toJSON()).toMatchObject({ n: 7, sum: 300, min: 33, max: 100 });
+    expect(largestGapUs.toJSON()).toMatchObject({ n: 1, min: 100 });
+    expect(tpotUs.toJSON().sum).toBeCloseTo(300 / 7, 0);
+    const { gauges, conditions } = toResultRun(done, { ...options, requests, config });
+    expect(gauges.verificationTokens).toMatchObject({ value: 7 / 3, n: 3 });
+    expect(gauges.draftAcceptance).toMatchObject({ value: 4 / 6, n: 6 });
+    expect(conditions.setup.speculation).toContain("2 drafts, acceptance 1");
+  });
 });

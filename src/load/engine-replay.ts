@@ -8,11 +8,13 @@ import { assert, lookUp, toManxError, US_PER_S } from "../core/index.ts";
 import {
   buildEngine,
   type CostModel,
+  describeConfig,
   type Engine,
   type EngineConfig,
   type EngineRequest,
   type EngineTotals,
   type PrefixCounters,
+  type SpeculationTotals,
 } from "../engine/index.ts";
 import { ROUTERS, type RouterName } from "../policy/index.ts";
 import { Histogram } from "../stats/index.ts";
@@ -54,6 +56,8 @@ export interface Replay {
   readonly histograms: Readonly<Record<ReplayMetric, Histogram>>;
   readonly totals: EngineTotals;
   readonly prefix: PrefixCounters;
+  /** Undefined if nothing was drafted. */
+  readonly speculation: SpeculationTotals | undefined;
   readonly offered: number;
   readonly finished: number;
   readonly refused: Readonly<Record<string, number>>;
@@ -143,14 +147,23 @@ class ReplayCollector {
     }
   }
 
-  onToken(request: EngineRequest, nowUs: number): void {
+  onToken(request: EngineRequest, nowUs: number, inStep: number): void {
     const track = request.tag as Track;
-    if (request.generated > 1) {
-      const gapUs = nowUs - track.previousUs;
-      this.#histograms.itlUs.record(gapUs);
+    const gapUs = nowUs - track.previousUs;
+    // Of the tokens of one step, the first stands for all.
+    if (request.generated > 1 && gapUs > 0) {
+      if (inStep === 1) this.#histograms.itlUs.record(gapUs);
+      else this.#recordSplit(gapUs, inStep);
       if (gapUs > track.largestGapUs) track.largestGapUs = gapUs;
     }
     track.previousUs = nowUs;
+  }
+
+  /** Tokens that come together have waited together: as many samples, in whole microseconds, that sum to the gap. */
+  #recordSplit(gapUs: number, tokens: number): void {
+    const base = Math.floor(gapUs / tokens);
+    const larger = gapUs - base * tokens;
+    for (let i = 0; i < tokens; i += 1) this.#histograms.itlUs.record(i < larger ? base + 1 : base);
   }
 
   onFinish(request: EngineRequest, nowUs: number): void {
@@ -183,6 +196,7 @@ class ReplayCollector {
       histograms: this.#histograms,
       totals: addTotals(engines.map((engine) => engine.totals)),
       prefix: addPrefix(engines.map((engine) => engine.scheduler.prefix)),
+      speculation: addSpeculation(engines.flatMap(({ scheduler }) => scheduler.speculation ?? [])),
       offered: this.#offered,
       finished: this.#finished,
       refused: this.#refused,
@@ -209,13 +223,20 @@ function addTotals(all: readonly EngineTotals[]): EngineTotals {
 }
 
 function addPrefix(all: readonly PrefixCounters[]): PrefixCounters {
-  const added: PrefixCounters = { queriedTokens: 0, hitTokens: 0, reusedTokens: 0 };
-  for (const counters of all) {
-    added.queriedTokens += counters.queriedTokens;
-    added.hitTokens += counters.hitTokens;
-    added.reusedTokens += counters.reusedTokens;
+  return addFields({ queriedTokens: 0, hitTokens: 0, reusedTokens: 0 }, all);
+}
+
+function addSpeculation(all: readonly SpeculationTotals[]): SpeculationTotals | undefined {
+  const [first, ...rest] = all;
+  return first === undefined ? undefined : addFields({ ...first }, rest);
+}
+
+function addFields<Totals extends object>(into: Totals, all: readonly Totals[]): Totals {
+  const sums = into as unknown as Record<string, number>;
+  for (const one of all) {
+    for (const [name, value] of Object.entries(one)) sums[name]! += value;
   }
-  return added;
+  return into;
 }
 
 /** The replay as a run of the result document. */
@@ -239,7 +260,7 @@ export function toResultRun(done: Replay, options: ReplayOptions, budgets?: Budg
       temperature: "warm",
       cacheMode: config.memory === "prefix" ? "on" : "off",
       setup: {
-        ...config,
+        ...describeConfig(config),
         replicas,
         routing: options.routing ?? "round-robin",
         costModel: options.cost?.name ?? "roofline",
@@ -310,12 +331,34 @@ function replayGauges(done: Replay, totals: EngineTotals): ResultRun["gauges"] {
       n: done.finished,
       basis: "first admissions only",
     },
+    ...speculationGauges(done.speculation),
     preemptions: {
       title: "pre-emptions",
       unit: "count",
       value: totals.preemptions,
       n: done.offered,
       basis: "whole run",
+    },
+  };
+}
+
+function speculationGauges(speculation: SpeculationTotals | undefined): ResultRun["gauges"] {
+  if (speculation === undefined) return {};
+  const { draftedTokens, acceptedTokens, yieldedTokens, verifications } = speculation;
+  return {
+    draftAcceptance: {
+      title: "drafted tokens that were accepted",
+      unit: "share",
+      value: draftedTokens === 0 ? null : acceptedTokens / draftedTokens,
+      n: draftedTokens,
+      basis: "all drafts of the run",
+    },
+    verificationTokens: {
+      title: "tokens from a verification",
+      unit: "count",
+      value: verifications === 0 ? null : yieldedTokens / verifications,
+      n: verifications,
+      basis: "answers with drafts, once a step",
     },
   };
 }

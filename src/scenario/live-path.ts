@@ -4,7 +4,7 @@
  * and one goes past the gateway, to show what that costs.
  */
 import type { Clock } from "../clock/index.ts";
-import { ENGINE_DEFAULTS, type EngineConfig } from "../engine/index.ts";
+import { describeConfig, ENGINE_DEFAULTS, type EngineConfig } from "../engine/index.ts";
 import { type EngineServer, startEngineServer } from "../engine-server/index.ts";
 import { type Gateway, startGateway } from "../gateway/index.ts";
 import {
@@ -113,7 +113,7 @@ async function sendOne(
         workload: `the trace's lengths, prompts cut to ${PROMPT_TOKENS_MAX} tokens and outputs to ${OUTPUT_TOKENS_MAX}`,
         temperature: path.cold ? "cold" : "warm",
         cacheMode: "off",
-        setup: { ...config },
+        setup: describeConfig(config),
       },
       ...(interrupt !== undefined && { signal: interrupt }),
       progressEveryUs: 200_000,
