@@ -29,9 +29,11 @@ function polylines(svg: string, kind: "line" | "thin"): Point[][] {
   );
 }
 
-function frameOf(svg: string): { width: number; height: number } {
-  const [, width, height] = /viewBox="0 0 (\d+) (\d+)"/.exec(svg)!;
-  return { width: Number(width), height: Number(height) };
+/** The edges that the grid's own lines end at. */
+function frameOf(svg: string): { left: number; right: number; top: number; bottom: number } {
+  const [, top, bottom] = /class="grid" d="M[\d.]+ ([\d.]+)V([\d.]+)"/.exec(svg)!;
+  const [, left, right] = /class="grid" d="M([\d.]+) [\d.]+H([\d.]+)"/.exec(svg)!;
+  return { left: Number(left), right: Number(right), top: Number(top), bottom: Number(bottom) };
 }
 
 const upTo = (n: number): number[] => Array.from({ length: n }, (_, i) => 1_000 * (i + 1));
@@ -45,13 +47,13 @@ describe("a percentile plot", () => {
     fc.assert(
       fc.property(samples, samples, (first, second) => {
         const svg = plotOf(first, second);
-        const { width, height } = frameOf(svg);
+        const { left, right, top, bottom } = frameOf(svg);
         expect(svg).not.toMatch(/NaN|Infinity|undefined/);
         for (const points of [...polylines(svg, "line"), ...polylines(svg, "thin")]) {
           for (const [index, [x, y]] of points.entries()) {
-            expect(x >= 0 && x <= width && y >= 0 && y <= height).toBe(true);
-            const [left, below] = points[index - 1] ?? [x, y];
-            expect(x).toBeGreaterThanOrEqual(left);
+            expect(x >= left && x <= right && y >= top && y <= bottom).toBe(true);
+            const [before, below] = points[index - 1] ?? [x, y];
+            expect(x).toBeGreaterThanOrEqual(before);
             // SVG counts y from the top.
             expect(y).toBeLessThanOrEqual(below);
           }
@@ -96,6 +98,18 @@ describe("a percentile plot", () => {
     const svg = plotOf([], upTo(50));
     expect(svg).not.toContain('class="s0"');
     expect(svg).toContain('class="s1"');
+  });
+
+  it("draws a value on the grid line that is labelled with it", () => {
+    const svg = plotOf(
+      Array.from({ length: 500 }, () => 20_000),
+      Array.from({ length: 500 }, () => 50_000),
+    );
+    const lines = svg.matchAll(/class="grid" d="M[\d.]+ ([\d.]+)H[\d.]+"\/><text[^>]*>([^<]*)</g);
+    const labelled = new Map([...lines].map(([, y, label]) => [label, Number(y)]));
+    const [lower, upper] = polylines(svg, "line");
+    expect(lower![0]![1]).toBe(labelled.get("20 ms"));
+    expect(upper![0]![1]).toBe(labelled.get("50 ms"));
   });
 
   it("shows equal samples as a level line, not as nothing", () => {

@@ -75,12 +75,16 @@ function factsOf(run: ResultRun): Map<string, string> {
       gauge.title,
       `${formatFigure(gauge.value, gauge.unit)} (n ${formatPlain(gauge.n)}, ${gauge.basis})`,
     ]),
-    ...Object.entries(conditions.setup).map(([name, value]): [string, string] => [
-      name,
-      String(value),
-    ]),
+    ...Object.entries(conditions.setup).map(setupFact),
   ];
   return new Map(facts.flatMap(([name, text]) => (text === null ? [] : [[name, text] as const])));
+}
+
+/** A setting's name says its unit; a reader gets the unit with the figure. */
+function setupFact([name, value]: [string, string | number | boolean]): [string, string] {
+  return typeof value === "number" && name.endsWith("Us")
+    ? [name.slice(0, -"Us".length), formatFigure(value, "us")]
+    : [name, String(value)];
 }
 
 export function stallText({

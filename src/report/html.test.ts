@@ -195,6 +195,18 @@ describe("what the page says", () => {
     expect(ladder).toContain('<td class="shared" colspan="4">engine twin</td>');
   });
 
+  it("gives a setting its unit, and leaves a word that ends alike alone", () => {
+    const document = loadDocument();
+    document.runs[0]!.conditions.setup = { timeoutUs: 60_000_000, seats: 3, regionUs: "east" };
+    const page = renderHtml(document);
+    const facts = [...page.matchAll(/row">([^<]*)<\/th><td class="shared"[^>]*>([^<]*)</g)];
+    expect(facts.slice(-3).map(([, name, text]) => [name, text])).toEqual([
+      ["timeout", "60.0 s"],
+      ["seats", "3"],
+      ["regionUs", "east"],
+    ]);
+  });
+
   it("says when a run was cut short", () => {
     expect(renderHtml(emptyDocument())).toContain("the run was interrupted");
   });
