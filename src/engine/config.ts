@@ -10,7 +10,6 @@ import {
   RANKS_PER_HOST,
   RooflineCost,
 } from "./cost-model.ts";
-import { refuseCrossHost } from "./cross-host.ts";
 import {
   findGpu,
   findModel,
@@ -20,12 +19,18 @@ import {
   weightBytes,
 } from "./data-sheets.ts";
 import { Engine } from "./engine.ts";
+import type { Interference } from "./interference/index.ts";
 import { ContiguousKv, type KvMemory, PagedKv } from "./kv-memory.ts";
-import { findLink, type LinkName } from "./links.ts";
+import { refuseCrossHost } from "./parallel/cross-host.ts";
+import { findLink, type LinkName } from "./parallel/links.ts";
 import { PrefixKv } from "./prefix-kv.ts";
 import type { EngineSink, Scheduler } from "./scheduler.ts";
-import { checkSpeculation, describeSpeculation, type Speculation } from "./speculation.ts";
-import { SpeculativeScheduler, withDrafts } from "./speculative.ts";
+import {
+  checkSpeculation,
+  describeSpeculation,
+  type Speculation,
+} from "./speculation/speculation.ts";
+import { SpeculativeScheduler, withDrafts } from "./speculation/speculative-scheduler.ts";
 import { StaticBatcher } from "./static-batcher.ts";
 
 export interface EngineConfig {
@@ -220,6 +225,8 @@ export interface BuildOptions {
   /** In place of the roofline. */
   readonly cost?: CostModel;
   readonly checked?: boolean;
+  readonly readyUs?: number;
+  readonly interference?: Interference;
 }
 
 /** @throws MANX_CONFIG_IMPOSSIBLE, MANX_NAME_UNKNOWN */
@@ -247,5 +254,7 @@ export function buildEngine(config: EngineConfig, options: BuildOptions): Engine
         }),
     contextMax: config.contextMax,
     ...(options.checked !== undefined && { checked: options.checked }),
+    ...(options.readyUs !== undefined && { readyUs: options.readyUs }),
+    ...(options.interference !== undefined && { interference: options.interference }),
   });
 }

@@ -15,8 +15,8 @@ import {
   type Model,
   VALUE_BYTES,
 } from "./data-sheets.ts";
-import { findLink, type Link } from "./links.ts";
-import { collectivePrices } from "./tensor-parallel.ts";
+import { findLink, type Link } from "./parallel/links.ts";
+import { collectivePrices } from "./parallel/tensor-parallel.ts";
 
 export interface CostModel {
   readonly name: string;

@@ -11,6 +11,7 @@ import type { Cancel, Clock } from "../clock/index.ts";
 import { ManxError } from "../core/index.ts";
 import type { Batch } from "./batch.ts";
 import type { CostModel } from "./cost-model.ts";
+import { finishUs, type Interference } from "./interference/index.ts";
 import { EngineRequest, type RequestShape } from "./request.ts";
 import type { EngineSink, Scheduler } from "./scheduler.ts";
 
@@ -25,6 +26,10 @@ export interface EngineOptions {
   readonly contextMax: number;
   /** Verifies conservation after every step; costs time in proportion to the batch. */
   readonly checked?: boolean;
+  /** A replica that starts cold: takes requests, but computes nothing before this time. Default 0. */
+  readonly readyUs?: number;
+  /** Who else uses the GPU. */
+  readonly interference?: Interference;
 }
 
 /** What all steps so far added up to. */
@@ -125,6 +130,11 @@ export class Engine {
     const { clock, scheduler, cost } = this.#options;
     this.#cancelWake?.();
     this.#cancelWake = undefined;
+    const { readyUs = 0, interference } = this.#options;
+    if (startUs < readyUs) {
+      this.#cancelWake = clock.at(readyUs, () => this.#kick(clock.nowUs()));
+      return;
+    }
     const batch = scheduler.plan(startUs);
     if (batch === undefined) {
       const wakeUs = scheduler.wakeUs();
@@ -135,14 +145,14 @@ export class Engine {
     }
     this.#busy = true;
     const priceUs = cost.stepUs(batch);
-    this.#cancelWake = clock.at(startUs + priceUs, () =>
-      this.#settle(batch, startUs + priceUs, priceUs),
-    );
+    const endUs =
+      interference === undefined ? startUs + priceUs : finishUs(interference, startUs, priceUs);
+    this.#cancelWake = clock.at(endUs, () => this.#settle(batch, endUs, endUs - startUs));
   }
 
-  #settle(batch: Batch, endUs: number, priceUs: number): void {
+  #settle(batch: Batch, endUs: number, tookUs: number): void {
     const { clock, scheduler, checked } = this.#options;
-    this.#count(batch, priceUs);
+    this.#count(batch, tookUs);
     scheduler.commit(batch, endUs, this.#sink);
     if (checked === true) scheduler.check();
     this.#busy = false;
@@ -152,11 +162,11 @@ export class Engine {
     this.#kick(lagUs > LAG_LIMIT_US ? clock.nowUs() : endUs);
   }
 
-  #count(batch: Batch, priceUs: number): void {
+  #count(batch: Batch, tookUs: number): void {
     const { totals } = this;
     const { liveTokens, kv } = this.#options.scheduler;
     totals.steps += 1;
-    totals.busyUs += priceUs;
+    totals.busyUs += tookUs;
     totals.requestSteps += batch.size;
     totals.computedTokens += batch.tokens;
     totals.liveTokenSteps += liveTokens - kv.sharedTokens;

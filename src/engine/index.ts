@@ -12,7 +12,6 @@ export {
 } from "./config.ts";
 export { ContinuousBatcher, type ContinuousOptions } from "./continuous-batcher.ts";
 export { type AttentionKernel, type CostModel, RooflineCost } from "./cost-model.ts";
-export { type CrossHostLoss, crossHostLoss, type HostLayout } from "./cross-host.ts";
 export {
   findGpu,
   findModel,
@@ -24,15 +23,15 @@ export {
   weightBytes,
 } from "./data-sheets.ts";
 export { Engine, type EngineOptions, type EngineTotals } from "./engine.ts";
+export * from "./interference/index.ts";
 export { KernelTableCost, type KernelTableText } from "./kernel-table-cost.ts";
 export { ContiguousKv, type KvMemory, PagedKv } from "./kv-memory.ts";
-export { findLink, LINK_NAMES, type Link, type LinkName } from "./links.ts";
 export type { TableText } from "./measured-table.ts";
+export * from "./parallel/index.ts";
 export { PrefixKv } from "./prefix-kv.ts";
 export { type LayerProfileText, ProfileCost, type ProfileCostOptions } from "./profile-cost.ts";
 export { EngineRequest, type RequestShape, type RequestState } from "./request.ts";
 export { type EngineSink, type PrefixCounters, type Scheduler, WAITING_MAX } from "./scheduler.ts";
-export { AcceptanceLaw, type Speculation } from "./speculation.ts";
-export { type SpeculationTotals, SpeculativeScheduler } from "./speculative.ts";
+export * from "./speculation/index.ts";
 export { StaticBatcher, type StaticOptions } from "./static-batcher.ts";
 export * from "./vidur/index.ts";

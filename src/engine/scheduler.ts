@@ -10,7 +10,7 @@ import { Fifo } from "../core/index.ts";
 import type { Batch } from "./batch.ts";
 import type { KvMemory } from "./kv-memory.ts";
 import type { EngineRequest } from "./request.ts";
-import type { SpeculationTotals } from "./speculative.ts";
+import type { SpeculationTotals } from "./speculation/speculative-scheduler.ts";
 
 /** Told, in order, of all that a commit brings about. */
 export interface EngineSink {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ENGINE_DEFAULTS } from "../engine/index.ts";
-import { type ReplayOptions, replay, toResultRun } from "./engine-replay.ts";
+import { type ReplayOptions, replay } from "./engine-replay.ts";
+import { toResultRun } from "./replay-run.ts";
 import type { WorkRequest } from "./work-request.ts";
 
 const work = (atUs: number, promptTokens: number, outputTokens: number): WorkRequest => ({
@@ -62,5 +63,32 @@ describe("replay", () => {
     expect(gauges.verificationTokens).toMatchObject({ value: 7 / 3, n: 3 });
     expect(gauges.draftAcceptance).toMatchObject({ value: 4 / 6, n: 6 });
     expect(conditions.setup.speculation).toContain("2 drafts, acceptance 1");
+  });
+
+  it("sends to a cold replica too, which starts when it is ready and not before", () => {
+    const requests = [work(0, 10, 1), work(0, 10, 1), work(900, 10, 1), work(900, 10, 1)];
+    const cold = { ...options, requests, replicas: 2, fleet: { readyUs: [0, 1_000] } };
+    const { histograms } = replay(cold);
+    // Round robin: the second waits 1,000 µs for the start, the fourth 100, and both then share its first step.
+    expect(histograms.ttftUs.toJSON()).toMatchObject({ n: 4, min: 100, max: 1_100, sum: 1_500 });
+    expect(toResultRun(replay(cold), cold).conditions.setup.readyS).toBe("0, 0.001");
+    expect(() => replay({ ...cold, fleet: { readyUs: [0, 1, 2] } })).toThrow(
+      expect.objectContaining({ code: "MANX_CONFIG_IMPOSSIBLE", where: "fleet.readyUs" }),
+    );
+  });
+
+  it("loses the share that a neighbour or the hour takes, to the microsecond", () => {
+    const shares = new Array<number>(24).fill(0.75);
+    const half = { ...options, fleet: { hourly: { shares, startHour: 3 } } };
+    expect(replay(half).histograms.ttftUs.toJSON()).toMatchObject({ n: 3, min: 400, max: 400 });
+    const always = { share: 0.5, onUs: 1e12, offUs: 1e6 };
+    const only = { ...options, replicas: 2, fleet: { neighbour: always, noisyReplicas: [1] } };
+    const { histograms } = replay(only);
+    expect(histograms.ttftUs.toJSON()).toMatchObject({ n: 3, min: 100, max: 200, sum: 400 });
+    const setup = toResultRun(replay(only), only).conditions.setup;
+    expect(setup.neighbour).toBe("takes 0.5 for 1000000 s in 1000001 s on replicas 1");
+    expect(() => replay({ ...only, fleet: { neighbour: always, noisyReplicas: [2] } })).toThrow(
+      expect.objectContaining({ where: "fleet.noisyReplicas" }),
+    );
   });
 });

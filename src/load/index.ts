@@ -4,18 +4,15 @@ export { parseBudgets, type RequestBudgets } from "./budgets.ts";
 export { type Calibration, calibrate } from "./calibrate.ts";
 export type { LoadProgress } from "./collector.ts";
 export { METRIC_LABELS, type MetricName, toDistribution } from "./distribution.ts";
-export {
-  type Budgets,
-  type Replay,
-  type ReplayOptions,
-  replay,
-  toResultRun,
-} from "./engine-replay.ts";
+export { type ReplayOptions, replay } from "./engine-replay.ts";
+export type { Fleet } from "./fleet.ts";
 export { hostFacts } from "./host-facts.ts";
 export { LiveTarget, type LiveTargetOptions } from "./live-target.ts";
 export { makeDocument } from "./load-document.ts";
 export { type OpenLoopOptions, runOpenLoop } from "./open-loop.ts";
 export { approximateTokens } from "./prompt-text.ts";
+export type { Budgets, Replay } from "./replay-collector.ts";
+export { toResultRun } from "./replay-run.ts";
 export { type ApiName, loadApi } from "./request-body.ts";
 export {
   type ResultComparison,

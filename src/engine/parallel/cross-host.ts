@@ -3,10 +3,10 @@
  * has said that they want it. A model too large for one host is better cut into pipeline stages, one host each, whose
  * hand-over happens once a step and not twice a layer; a model that fits is better copied.
  */
-import { ManxError } from "../core/index.ts";
-import { Batch } from "./batch.ts";
-import { RooflineCost } from "./cost-model.ts";
-import { findGpu, findModel } from "./data-sheets.ts";
+import { ManxError } from "../../core/index.ts";
+import { Batch } from "../batch.ts";
+import { RooflineCost } from "../cost-model.ts";
+import { findGpu, findModel } from "../data-sheets.ts";
 import { findLink } from "./links.ts";
 import { collectivePrices } from "./tensor-parallel.ts";
 

@@ -13,13 +13,13 @@
  * Invariants: drafted = accepted + wasted; an answer never gets longer than it is; a request's luck depends on the seed,
  * its place in the order of arrival and how often it was verified, not on the batch around it.
  */
-import { Random } from "../clock/index.ts";
-import { assert } from "../core/index.ts";
-import { Batch } from "./batch.ts";
-import type { CostModel } from "./cost-model.ts";
-import type { KvMemory } from "./kv-memory.ts";
-import type { EngineRequest } from "./request.ts";
-import type { EngineSink, PrefixCounters, Scheduler } from "./scheduler.ts";
+import { Random } from "../../clock/index.ts";
+import { assert } from "../../core/index.ts";
+import { Batch } from "../batch.ts";
+import type { CostModel } from "../cost-model.ts";
+import type { KvMemory } from "../kv-memory.ts";
+import type { EngineRequest } from "../request.ts";
+import type { EngineSink, PrefixCounters, Scheduler } from "../scheduler.ts";
 import { AcceptanceLaw, type Speculation } from "./speculation.ts";
 
 /** What drafting came to. All only grow. */

@@ -5,7 +5,7 @@
  * Ring all-reduce over n ranks: 2(n−1)/n of the bytes over the link, 2(n−1) start-ups. Across hosts it is done in two
  * levels, as NCCL does it: a ring inside each host, and one between the hosts over the link that each host has one of.
  */
-import { type Gpu, type Model, VALUE_BYTES } from "./data-sheets.ts";
+import { type Gpu, type Model, VALUE_BYTES } from "../data-sheets.ts";
 import type { Link } from "./links.ts";
 
 export interface RankLayout {

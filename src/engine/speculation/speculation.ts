@@ -3,7 +3,7 @@
  * after the other, the target verifies them in one step and keeps the ones before the first that it would not have
  * written itself, plus its own next token (Leviathan et al., ICML 2023). A step then yields 1 + accepted tokens.
  */
-import { assert, ManxError } from "../core/index.ts";
+import { assert, ManxError } from "../../core/index.ts";
 
 export interface Speculation {
   /** Tokens proposed for each answer and step, 1 to 16. */

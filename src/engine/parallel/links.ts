@@ -5,7 +5,7 @@
  * they can be argued with: a few microseconds where a network card reads GPU memory by itself (InfiniBand, RoCE), tens
  * where the kernel's TCP stack and a copy through host memory are on the way (Ethernet).
  */
-import { lookUp } from "../core/index.ts";
+import { lookUp } from "../../core/index.ts";
 
 export interface Link {
   readonly name: string;

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { SimClock } from "../clock/index.ts";
-import { Batch } from "./batch.ts";
-import { buildEngine, checkConfig, ENGINE_DEFAULTS, type EngineConfig } from "./config.ts";
-import { RooflineCost } from "./cost-model.ts";
-import { findGpu, findModel } from "./data-sheets.ts";
-import type { EngineRequest } from "./request.ts";
+import { SimClock } from "../../clock/index.ts";
+import { Batch } from "../batch.ts";
+import { buildEngine, checkConfig, ENGINE_DEFAULTS, type EngineConfig } from "../config.ts";
+import { RooflineCost } from "../cost-model.ts";
+import { findGpu, findModel } from "../data-sheets.ts";
+import type { EngineRequest } from "../request.ts";
 import { AcceptanceLaw, type Speculation } from "./speculation.ts";
-import type { SpeculationTotals } from "./speculative.ts";
+import type { SpeculationTotals } from "./speculative-scheduler.ts";
 
 const DRAFTS: Speculation = { draftTokens: 5, acceptance: 0.7, draftShare: 1 / 30 };
 const LARGE: EngineConfig = { ...ENGINE_DEFAULTS, model: "llama-3.1-70b", ranks: 4 };

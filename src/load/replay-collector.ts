@@ -1,0 +1,180 @@
+/**
+ * Everything that one replay measures, request by request, from the engine's own events. Invariant: every request that was
+ * offered ends once, finished or refused.
+ */
+import { assert, toManxError } from "../core/index.ts";
+import type {
+  Engine,
+  EngineRequest,
+  EngineTotals,
+  PrefixCounters,
+  SpeculationTotals,
+} from "../engine/index.ts";
+import { Histogram } from "../stats/index.ts";
+import type { MetricName } from "./distribution.ts";
+import type { WorkRequest } from "./work-request.ts";
+
+/** Per-request limits that make a request count as served well. */
+export interface Budgets {
+  readonly ttftUs: number;
+  readonly tpotUs: number;
+}
+
+interface Track {
+  readonly replica: number;
+  previousUs: number;
+  largestGapUs: number;
+}
+
+/** Everything that one replay measures, before it is put into the document's form. */
+export interface Replay {
+  readonly histograms: Readonly<Record<ReplayMetric, Histogram>>;
+  readonly totals: EngineTotals;
+  readonly prefix: PrefixCounters;
+  /** Undefined if nothing was drafted. */
+  readonly speculation: SpeculationTotals | undefined;
+  readonly offered: number;
+  readonly finished: number;
+  readonly refused: Readonly<Record<string, number>>;
+  readonly metBudgets: number;
+  /** From the first intended start to the last, and to the end of the last response. */
+  readonly offeredUs: number;
+  readonly endUs: number;
+}
+
+export type ReplayMetric = Extract<
+  MetricName,
+  "ttftUs" | "itlUs" | "tpotUs" | "e2eUs" | "queueUs" | "largestGapUs"
+>;
+
+export const REPLAY_METRICS: readonly ReplayMetric[] = [
+  "ttftUs",
+  "itlUs",
+  "tpotUs",
+  "e2eUs",
+  "queueUs",
+  "largestGapUs",
+];
+
+export class ReplayCollector {
+  readonly #budgets: Budgets | undefined;
+  readonly #histograms = Object.fromEntries(
+    REPLAY_METRICS.map((name) => [name, new Histogram()]),
+  ) as Record<ReplayMetric, Histogram>;
+  readonly #refused: Record<string, number> = {};
+  /** By replica: prompt and output tokens of its open requests. */
+  readonly openTokens: number[];
+  #offered = 0;
+  #finished = 0;
+  #met = 0;
+
+  constructor(budgets: Budgets | undefined, replicas: number) {
+    this.#budgets = budgets;
+    this.openTokens = new Array<number>(replicas).fill(0);
+  }
+
+  submit(engine: Engine, replica: number, request: WorkRequest): void {
+    this.#offered += 1;
+    try {
+      const track: Track = { replica, previousUs: 0, largestGapUs: 0 };
+      const { promptTokens, outputTokens, blockHashes } = request;
+      engine.submit({ promptTokens, outputTokens, prefixIds: blockHashes }, track);
+      this.openTokens[replica]! += promptTokens + outputTokens;
+    } catch (thrown) {
+      const { code } = toManxError(thrown);
+      if (code === "MANX_INTERNAL") throw thrown;
+      this.#refused[code] = (this.#refused[code] ?? 0) + 1;
+    }
+  }
+
+  onToken(request: EngineRequest, nowUs: number, inStep: number): void {
+    const track = request.tag as Track;
+    const gapUs = nowUs - track.previousUs;
+    // Of the tokens of one step, the first stands for all.
+    if (request.generated > 1 && gapUs > 0) {
+      if (inStep === 1) this.#histograms.itlUs.record(gapUs);
+      else this.#recordSplit(gapUs, inStep);
+      if (gapUs > track.largestGapUs) track.largestGapUs = gapUs;
+    }
+    track.previousUs = nowUs;
+  }
+
+  /** Tokens that come together have waited together: as many samples, in whole microseconds, that sum to the gap. */
+  #recordSplit(gapUs: number, tokens: number): void {
+    const base = Math.floor(gapUs / tokens);
+    const larger = gapUs - base * tokens;
+    for (let i = 0; i < tokens; i += 1) this.#histograms.itlUs.record(i < larger ? base + 1 : base);
+  }
+
+  onFinish(request: EngineRequest, nowUs: number): void {
+    const { ttftUs, tpotUs, e2eUs, queueUs, largestGapUs } = this.#histograms;
+    const firstUs = request.firstTokenUs - request.arrivedUs;
+    this.#finished += 1;
+    const { replica } = request.tag as Track;
+    this.openTokens[replica]! -= request.promptTokens + request.outputTokens;
+    ttftUs.record(firstUs);
+    queueUs.record(request.scheduledUs - request.arrivedUs);
+    e2eUs.record(nowUs - request.arrivedUs);
+    let perTokenUs = 0;
+    if (request.generated > 1) {
+      perTokenUs = (request.lastTokenUs - request.firstTokenUs) / (request.generated - 1);
+      tpotUs.record(perTokenUs);
+      largestGapUs.record((request.tag as Track).largestGapUs);
+    }
+    const budgets = this.#budgets;
+    if (budgets !== undefined && firstUs <= budgets.ttftUs && perTokenUs <= budgets.tpotUs) {
+      this.#met += 1;
+    }
+  }
+
+  result(engines: readonly Engine[], offeredUs: number, endUs: number): Replay {
+    assert(
+      this.#finished + sum(Object.values(this.#refused)) === this.#offered,
+      "every request ends once",
+    );
+    return {
+      histograms: this.#histograms,
+      totals: addTotals(engines.map((engine) => engine.totals)),
+      prefix: addPrefix(engines.map((engine) => engine.scheduler.prefix)),
+      speculation: addSpeculation(engines.flatMap(({ scheduler }) => scheduler.speculation ?? [])),
+      offered: this.#offered,
+      finished: this.#finished,
+      refused: this.#refused,
+      metBudgets: this.#met,
+      offeredUs,
+      endUs,
+    };
+  }
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
+
+function addTotals(all: readonly EngineTotals[]): EngineTotals {
+  const added: EngineTotals = { ...all[0]! };
+  for (const totals of all.slice(1)) {
+    for (const key of Object.keys(added) as (keyof EngineTotals)[]) {
+      added[key] =
+        key === "lagUsMax" ? Math.max(added[key], totals[key]) : added[key] + totals[key];
+    }
+  }
+  return added;
+}
+
+function addPrefix(all: readonly PrefixCounters[]): PrefixCounters {
+  return addFields({ queriedTokens: 0, hitTokens: 0, reusedTokens: 0 }, all);
+}
+
+function addSpeculation(all: readonly SpeculationTotals[]): SpeculationTotals | undefined {
+  const [first, ...rest] = all;
+  return first === undefined ? undefined : addFields({ ...first }, rest);
+}
+
+function addFields<Totals extends object>(into: Totals, all: readonly Totals[]): Totals {
+  const sums = into as unknown as Record<string, number>;
+  for (const one of all) {
+    for (const [name, value] of Object.entries(one)) sums[name]! += value;
+  }
+  return into;
+}

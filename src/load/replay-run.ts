@@ -1,0 +1,133 @@
+/** A replay in the form of the result document: conditions, counts, distributions and gauges of one run. */
+import { US_PER_S } from "../core/index.ts";
+import { describeConfig, type EngineTotals, type SpeculationTotals } from "../engine/index.ts";
+import { METRIC_LABELS, toDistribution } from "./distribution.ts";
+import type { ReplayOptions } from "./engine-replay.ts";
+import { describeFleet } from "./fleet.ts";
+import { type Budgets, REPLAY_METRICS, type Replay } from "./replay-collector.ts";
+import type { ResultRun } from "./result-document.ts";
+
+/** The replay as a run of the result document. */
+export function toResultRun(done: Replay, options: ReplayOptions, budgets?: Budgets): ResultRun {
+  const { config, replicas = 1 } = options;
+  const { histograms, totals } = done;
+  const perS = (count: number): number =>
+    done.offeredUs === 0 ? 0 : (count * US_PER_S) / done.offeredUs;
+  return {
+    name: options.name,
+    world: "virtual",
+    durationUs: done.endUs,
+    seed: options.seed,
+    conditions: {
+      target: `twin: ${config.scheduling} batching, ${config.memory} KV`,
+      measuredAt: "engine",
+      arrivals: options.arrivals,
+      workload: options.workload,
+      offeredPerS: perS(done.offered),
+      concurrencyCap: null,
+      temperature: "warm",
+      cacheMode: config.memory === "prefix" ? "on" : "off",
+      setup: {
+        ...describeConfig(config),
+        replicas,
+        routing: options.routing ?? "round-robin",
+        ...(options.fleet !== undefined && describeFleet(options.fleet)),
+        costModel: options.cost?.name ?? "roofline",
+      },
+    },
+    counts: {
+      offered: done.offered,
+      sent: done.offered,
+      completed: done.finished,
+      failed: done.offered - done.finished,
+      empty: 0,
+      failures: { ...done.refused },
+    },
+    metrics: Object.fromEntries(
+      REPLAY_METRICS.map((name) => [name, toDistribution(histograms[name], METRIC_LABELS[name])]),
+    ),
+    gauges: replayGauges(done, totals),
+    stalls: null,
+    goodput:
+      budgets === undefined
+        ? null
+        : {
+            budgets: { ...budgets },
+            met: done.metBudgets,
+            perS: perS(done.metBudgets),
+            shareOfOffered: done.offered === 0 ? 0 : done.metBudgets / done.offered,
+          },
+    verdicts: [],
+  };
+}
+
+function replayGauges(done: Replay, totals: EngineTotals): ResultRun["gauges"] {
+  const share = (part: number, whole: number): number | null => (whole === 0 ? null : part / whole);
+  const n = totals.steps;
+  return {
+    kvLiveShare: {
+      title: "reserved KV that holds tokens of answers under way",
+      unit: "share",
+      value: share(totals.liveTokenSteps, totals.reservedTokenSteps),
+      n,
+      basis: "mean over steps",
+    },
+    kvReservedShare: {
+      title: "KV memory set aside",
+      unit: "share",
+      value: share(totals.reservedTokenSteps, totals.totalTokenSteps),
+      n,
+      basis: "mean over steps",
+    },
+    batchSize: {
+      title: "requests in a step",
+      unit: "count",
+      value: share(totals.requestSteps, totals.steps),
+      n,
+      basis: "mean over steps",
+    },
+    servedPerS: {
+      title: "served until the last response",
+      unit: "per-s",
+      value: share(done.finished * US_PER_S, done.endUs),
+      n: done.finished,
+      basis: "finished requests over the whole run",
+    },
+    prefixHitShare: {
+      title: "prompt tokens taken over from the prefix cache",
+      unit: "share",
+      value: share(done.prefix.hitTokens, done.prefix.queriedTokens),
+      n: done.finished,
+      basis: "first admissions only",
+    },
+    ...speculationGauges(done.speculation),
+    preemptions: {
+      title: "pre-emptions",
+      unit: "count",
+      value: totals.preemptions,
+      n: done.offered,
+      basis: "whole run",
+    },
+  };
+}
+
+function speculationGauges(speculation: SpeculationTotals | undefined): ResultRun["gauges"] {
+  if (speculation === undefined) return {};
+  const { draftedTokens, acceptedTokens, yieldedTokens, verifications } = speculation;
+  return {
+    draftAcceptance: {
+      title: "drafted tokens that were accepted",
+      unit: "share",
+      value: draftedTokens === 0 ? null : acceptedTokens / draftedTokens,
+      n: draftedTokens,
+      basis: "all drafts of the run",
+    },
+    verificationTokens: {
+      title: "tokens from a verification",
+      unit: "count",
+      value: verifications === 0 ? null : yieldedTokens / verifications,
+      n: verifications,
+      basis: "answers with drafts, once a step",
+    },
+  };
+}
