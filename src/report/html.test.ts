@@ -170,10 +170,10 @@ describe("what the page says", () => {
   it("gives the best its star only where no other's interval meets its own", () => {
     const document = ladderDocument();
     const [row] = document.comparisons[0]!.rows;
-    const stars = (lows: readonly number[]): number => {
+    const stars = (lows: readonly number[], greyIndex = -1): number => {
       row!.cells = row!.cells.map((cell, index) => ({
         ...cell,
-        grey: false,
+        grey: index === greyIndex,
         value: lows[index]! + 5,
         low: lows[index]!,
         high: lows[index]! + 10,
@@ -184,6 +184,9 @@ describe("what the page says", () => {
     expect(stars([100, 80, 60, 40])).toBe(1);
     expect(stars([100, 80, 50, 45])).toBe(0);
     expect(stars([100, 40, 40, 80])).toBe(2);
+    // A figure that ten samples do not carry is no rival.
+    expect(stars([100, 80, 40, 20], 3)).toBe(1);
+    expect(stars([100, 80, 40, 45], 3)).toBe(1);
   });
 
   it("says verdicts with sign and word, and what is shared by all runs once", () => {
