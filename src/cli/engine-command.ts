@@ -7,8 +7,9 @@ import { addEnginePlanCommand } from "./engine-plan-command.ts";
 import { parseCount, parseFactor, parseSeed } from "./flag-values.ts";
 import { interrupted } from "./interrupted.ts";
 import type { Io } from "./io.ts";
+import { addSchedulingFlags, readScheduling, type SchedulingFlags } from "./scheduling-flags.ts";
 
-interface EngineFlags {
+interface EngineFlags extends SchedulingFlags {
   readonly model: string;
   readonly gpu: string;
   readonly ranks: string;
@@ -61,6 +62,7 @@ export function addEngineCommand(program: Command, io: Io): void {
         "  manx engine --model llama-3.1-70b --ranks 4 --memory contiguous --scheduling static\n",
     )
     .action((flags: EngineFlags) => runEngine(flags, io));
+  addSchedulingFlags(engine);
   addEnginePlanCommand(engine, io);
 }
 
@@ -68,11 +70,13 @@ async function runEngine(flags: EngineFlags, io: Io): Promise<void> {
   // Read before the server is loaded: a wrong flag is told at once.
   const drainUs = parseDurationUs(flags.drain, "--drain");
   const numbers = readNumbers(flags);
+  const scheduling = readScheduling(flags);
   const { ENGINE_DEFAULTS } = await import("../engine/index.ts");
   const { startEngineServer } = await import("../engine-server/index.ts");
   const config: EngineConfig = {
     ...ENGINE_DEFAULTS,
     ...numbers.config,
+    ...scheduling,
     model: flags.model,
     gpu: flags.gpu,
     // Names are checked where they are looked up, with the nearest one in the error.

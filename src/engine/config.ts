@@ -26,6 +26,12 @@ import { findLink, type LinkName } from "./parallel/links.ts";
 import { PrefixKv } from "./prefix-kv.ts";
 import type { EngineSink, Scheduler } from "./scheduler.ts";
 import {
+  buildOrder,
+  checkScheduling,
+  SCHEDULING_DEFAULTS,
+  type SchedulingLevers,
+} from "./scheduling-levers.ts";
+import {
   checkSpeculation,
   describeSpeculation,
   type Speculation,
@@ -33,7 +39,7 @@ import {
 import { SpeculativeScheduler, withDrafts } from "./speculation/speculative-scheduler.ts";
 import { StaticBatcher } from "./static-batcher.ts";
 
-export interface EngineConfig {
+export interface EngineConfig extends SchedulingLevers {
   readonly model: string;
   readonly gpu: string;
   /** GPUs that share each layer (tensor parallelism). */
@@ -77,6 +83,7 @@ export const ENGINE_DEFAULTS: EngineConfig = {
   tokensMax: 2_048,
   fillWaitUs: 0,
   memoryShare: 0.9,
+  ...SCHEDULING_DEFAULTS,
 };
 
 /** Runtime, activations and communication buffers per GPU beside weights and KV (AIConfigurator: 3.5 GiB). */
@@ -130,6 +137,7 @@ export function checkConfig(config: EngineConfig): { gpu: Gpu; model: Model; kvT
       name,
       "a whole number from 1",
     );
+  checkScheduling(config, config.scheduling);
   refuseUnless(config.fillWaitUs >= 0, config, "fillWaitUs", "a time from 0");
   refuseUnless(
     config.memoryShare > 0 && config.memoryShare <= 1,
@@ -200,9 +208,11 @@ const MEMORIES: Readonly<
 const SCHEDULERS: Readonly<
   Record<EngineConfig["scheduling"], (kv: KvMemory, config: EngineConfig) => Scheduler>
 > = {
-  static: (kv, config) => new StaticBatcher(kv, config),
-  continuous: (kv, config) => new ContinuousBatcher(kv, { ...config, prompts: "whole" }),
-  chunked: (kv, config) => new ContinuousBatcher(kv, { ...config, prompts: "chunked" }),
+  static: (kv, config) => new StaticBatcher(kv, { ...config, order: buildOrder(config, kv) }),
+  continuous: (kv, config) =>
+    new ContinuousBatcher(kv, { ...config, order: buildOrder(config, kv), prompts: "whole" }),
+  chunked: (kv, config) =>
+    new ContinuousBatcher(kv, { ...config, order: buildOrder(config, kv), prompts: "chunked" }),
 };
 
 /** Prices from the config's data sheets. @throws MANX_CONFIG_IMPOSSIBLE, MANX_NAME_UNKNOWN */

@@ -7,13 +7,14 @@
  * - chunked: running answers go first, and what is left of the step's token budget is filled with pieces of prompts
  *   (Sarathi-Serve, Agrawal et al., OSDI 2024; the default of today's vLLM).
  *
- * If memory runs out, the youngest running request is thrown out, put at the head of the queue, and computed again later.
- * A request enters only if the memory holds all that it has so far: admission by the next chunk alone lets two requests
+ * If memory runs out, the youngest running request is thrown out, put at the head of the queue, and computed again later;
+ * under an order that goes on after admission, the last in that order. A request enters only if the memory holds all that it has so far: admission by the next chunk alone lets two requests
  * throw each other out for ever.
  */
 import { assert } from "../core/index.ts";
 import { Batch } from "./batch.ts";
 import type { KvMemory } from "./kv-memory.ts";
+import type { QueueOrder } from "./order/queue-order.ts";
 import type { EngineRequest } from "./request.ts";
 import { type EngineSink, QueueScheduler, type Scheduler } from "./scheduler.ts";
 
@@ -34,26 +35,41 @@ export interface ContinuousOptions {
    * one that has ended come free one step later. Default false.
    */
   readonly ahead?: boolean;
+  /** Who is let in next. Default: first come, first served. */
+  readonly order?: QueueOrder;
+  /**
+   * Under an order by priority: one that waits without place or memory throws out the last of those that run, if that is of
+   * a worse class. Default false: it waits until somebody ends.
+   */
+  readonly priorityPreempts?: boolean;
 }
 
 export class ContinuousBatcher extends QueueScheduler implements Scheduler {
   readonly name: string;
   readonly #options: ContinuousOptions;
   readonly #batch = new Batch();
-  /** In order of admission; the last is the youngest. */
-  #running: EngineRequest[] = [];
+  /** In order of admission, or in the queue's order if that goes on; the last is the first to be thrown out. */
+  readonly #running: EngineRequest[] = [];
+  readonly #isRanked: boolean;
   #inFlight = false;
   /** Somebody was aborted while a step was in flight. Memory that it may be writing to is held until it ends. */
   #abortedInFlight = false;
   readonly #preempted: EngineRequest[] = [];
+  /** Thrown out in this plan for a better class. They do not come back in the same step, even where shared memory let them. */
+  readonly #displaced: EngineRequest[] = [];
   /** `ahead` only. When the step now ending was begun, so when the next one was composed; undefined after a pause. */
   #composedUs: number | undefined;
   /** `ahead` only. Some of the running list have ended, and keep their place and memory until the next step is composed. */
   #ended = false;
 
   constructor(kv: KvMemory, options: ContinuousOptions) {
-    super(kv);
+    super(kv, options.order);
     this.#options = options;
+    this.#isRanked = this.queue.compare !== undefined;
+    assert(
+      options.ahead !== true || this.queue.name === "first-come",
+      "a step composed ahead knows no other order than first come, first served",
+    );
     this.name = options.prompts === "chunked" ? "chunked" : "continuous";
   }
 
@@ -76,6 +92,7 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
   plan(nowUs: number): Batch | undefined {
     assert(!this.#inFlight, "one step at a time");
     this.#batch.reset();
+    this.#displaced.length = 0;
     if (this.#options.prompts === "whole") this.#planWhole(nowUs);
     else if (this.#options.ahead === true) this.#planAhead(nowUs);
     else this.#planChunked(nowUs, nowUs);
@@ -121,6 +138,10 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
       assert(request.state === "running" || leaving, "who runs is running");
       computed += request.computed;
     }
+    for (let i = this.#isRanked ? 1 : this.#running.length; i < this.#running.length; i += 1) {
+      const inOrder = this.queue.compare!(this.#running[i - 1]!, this.#running[i]!) < 0;
+      assert(inOrder, "who runs is in the queue's order");
+    }
     assert(computed === this.live, "live tokens are those of running requests");
     assert(this.#running.length <= this.#options.sequencesMax, "no more run than may");
   }
@@ -128,13 +149,14 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
   /** Whole prompts if any can enter, otherwise one token for everybody. */
   #planWhole(nowUs: number): void {
     for (;;) {
-      const head = this.queue.peek();
-      if (head === undefined || !this.#hasPlace()) break;
-      const cached = this.kv.match(head);
+      const head = this.queue.peek(nowUs);
+      if (head === undefined || this.#displaced.includes(head)) break;
+      const cached = this.#hasPlace() ? this.kv.match(head) : 0;
       const tokens = head.known - cached;
       if (this.#batch.size > 0 && this.#batch.tokens + tokens > this.#options.tokensMax) break;
-      if (!this.#admit(head, cached, nowUs)) break;
-      this.#batch.addPrefill(head, tokens);
+      if (this.#hasPlace() && this.#admit(head, cached, nowUs))
+        this.#batch.addPrefill(head, tokens);
+      else if (!this.#displaceFor(head)) break;
     }
     if (this.#batch.size > 0) return;
     // The list shrinks from its end while memory is made, never before the index.
@@ -153,38 +175,47 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
     this.#composedUs = this.#batch.size === 0 ? undefined : nowUs;
   }
 
-  /**
-   * Running requests in order of admission, then the queue's head for as long as budget and memory last. Of the queue
-   * it sees what arrived by `seenUs`.
-   */
+  /** Who runs, then the queue's head for as long as budget and memory last. Of the queue it sees what came by `seenUs`. */
   #planChunked(nowUs: number, seenUs: number): void {
-    let budget = this.#options.tokensMax;
     const preemptedBefore = this.#preempted.length;
-    for (let i = 0; i < this.#running.length && budget > 0; i += 1) {
+    if (this.#isRanked) {
+      // A better class may be in the middle of a long prompt; answers under way must not wait for it.
+      this.#goOn("decodes");
+      this.#goOn("prefills");
+    } else {
+      this.#goOn("all");
+    }
+    if (this.#preempted.length === preemptedBefore) this.#admitChunks(nowUs, seenUs);
+  }
+
+  /** The next tokens of running requests, in their order. */
+  #goOn(which: "all" | "decodes" | "prefills"): void {
+    const { tokensMax } = this.#options;
+    // The list shrinks from its end while memory is made, at most to the index.
+    for (let i = 0; i < this.#running.length; i += 1) {
+      const budget = tokensMax - this.#batch.tokens;
+      if (budget <= 0) break;
       const request = this.#running[i]!;
       if (request.state !== "running") continue;
+      if (which !== "all" && request.isDecoding !== (which === "decodes")) continue;
       const tokens = Math.min(request.known - request.computed, budget);
-      if (!this.#makeRoom(request, request.computed + tokens)) break;
-      this.#add(request, tokens);
-      budget -= tokens;
-    }
-    if (this.#preempted.length > preemptedBefore) return;
-    while (budget > 0 && this.#hasPlace()) {
-      const head = this.queue.peek();
-      if (head === undefined || head.arrivedUs > seenUs) break;
-      const cached = this.kv.match(head);
-      const tokens = Math.min(head.known - cached, budget);
-      const taken = this.#options.admission === "step" ? cached + tokens : head.known;
-      if (!this.#admit(head, cached, nowUs, taken)) break;
-      this.#add(head, tokens);
-      budget -= tokens;
+      if (this.#makeRoom(request, request.computed + tokens)) this.#batch.add(request, tokens);
     }
   }
 
-  #add(request: EngineRequest, tokens: number): void {
-    if (tokens === 1 && request.generated > 0 && request.computed > 0)
-      this.#batch.addDecode(request);
-    else this.#batch.addPrefill(request, tokens);
+  #admitChunks(nowUs: number, seenUs: number): void {
+    const { tokensMax, admission } = this.#options;
+    for (;;) {
+      const budget = tokensMax - this.#batch.tokens;
+      const head = budget > 0 ? this.queue.peek(nowUs) : undefined;
+      if (head === undefined || head.arrivedUs > seenUs || this.#displaced.includes(head)) break;
+      const cached = this.#hasPlace() ? this.kv.match(head) : 0;
+      const tokens = Math.min(head.known - cached, budget);
+      const taken = admission === "step" ? cached + tokens : head.known;
+      if (this.#hasPlace() && this.#admit(head, cached, nowUs, taken))
+        this.#batch.add(head, tokens);
+      else if (!this.#displaceFor(head)) break;
+    }
   }
 
   #hasPlace(): boolean {
@@ -194,27 +225,58 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
   /** `taken`: tokens, the cached ones included, to take room for now. */
   #admit(head: EngineRequest, cached: number, nowUs: number, taken = head.known): boolean {
     if (!this.kv.admit(head, taken, cached, head.known)) return false;
-    this.queue.shift();
-    head.state = "running";
     head.computed = cached;
     this.live += cached;
     if (head.preemptions > 0) {
       this.prefix.reusedTokens += cached;
     } else {
-      head.scheduledUs = nowUs;
       head.cachedTokens = cached;
       this.prefix.queriedTokens += head.promptTokens;
       this.prefix.hitTokens += cached;
     }
-    this.#running.push(head);
+    this.letIn(head, nowUs);
+    this.#enter(head);
     return true;
   }
 
-  /** Room for `tokens` tokens of a running request, at the cost of the youngest. Answers false if that was itself. */
+  #enter(request: EngineRequest): void {
+    const running = this.#running;
+    running.push(request);
+    if (!this.#isRanked) return;
+    let at = running.length - 1;
+    for (; at > 0 && this.queue.compare!(running[at - 1]!, request) > 0; at -= 1) {
+      running[at] = running[at - 1]!;
+    }
+    running[at] = request;
+  }
+
+  /**
+   * Throws the last of the running out for one of a better class that waits, if enough can be thrown out for that to get
+   * in. What it was to compute in this step is taken back. Answers whether the waiting one may try again.
+   */
+  #displaceFor(head: EngineRequest): boolean {
+    if (this.#options.priorityPreempts !== true || !this.#isRanked) return false;
+    const yields = (other: EngineRequest): boolean =>
+      other.priority > head.priority && this.queue.compare!(head, other) < 0;
+    let tokens = this.kv.totalTokens - this.kv.reservedTokens;
+    for (let i = this.#running.length - 1; i >= 0 && yields(this.#running[i]!); i -= 1) {
+      tokens += this.#running[i]!.reservedTokens;
+    }
+    const victim = this.#running.at(-1);
+    if (victim === undefined || !yields(victim) || tokens < head.known) return false;
+    this.#running.pop();
+    this.#batch.takeBack(victim);
+    this.#preempt(victim);
+    this.#displaced.push(victim);
+    return true;
+  }
+
+  /** Room for `tokens` tokens of a running request, at the cost of the last. Answers false if that was itself. */
   #makeRoom(request: EngineRequest, tokens: number): boolean {
     while (!this.kv.reserve(request, tokens)) {
       const victim = this.#running.pop();
       assert(victim !== undefined, "a running request is in the list");
+      if (this.#isRanked) this.#batch.takeBack(victim);
       if (victim.state === "running") this.#preempt(victim);
       else this.#leave(victim);
       if (victim === request) return false;
@@ -227,7 +289,7 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
     victim.computed = 0;
     victim.preemptions += 1;
     victim.state = "waiting";
-    this.queue.unshift(victim);
+    this.queue.putBack(victim);
     this.#preempted.push(victim);
   }
 

@@ -24,6 +24,10 @@ export interface RequestShape {
    * name stands for everything up to its piece's end: two requests with the same name there have the same prefix.
    */
   readonly prefixIds?: readonly number[] | undefined;
+  /** Class; the lower, the sooner, as in vLLM. Default 0. Without a meaning unless the order of the queue is by priority. */
+  readonly priority?: number | undefined;
+  /** On whose behalf, for the order by fair share. Default "". */
+  readonly tenant?: string | undefined;
 }
 
 /** Stands in until a memory gives a request its own list; never written to. */
@@ -35,6 +39,8 @@ export class EngineRequest<Tag = unknown> implements RequestShape {
   readonly arrivedUs: number;
   readonly tag: Tag;
   readonly prefixIds: readonly number[] | undefined;
+  readonly priority: number;
+  readonly tenant: string;
   state: RequestState = "waiting";
   computed = 0;
   generated = 0;
@@ -42,6 +48,8 @@ export class EngineRequest<Tag = unknown> implements RequestShape {
   /** Prompt tokens taken over from the prefix cache when it was first let in. */
   cachedTokens = 0;
   preemptions = 0;
+  /** Its number in the order of arrival. Owned by the queue's order; 0 where that needs none. */
+  turn = 0;
   /** Blocks in order, if the memory tells them apart. Owned by the KV memory, like the next two fields. */
   blocks: number[] = NO_BLOCKS;
   /** Name under which its own blocks can be found after it was thrown out; 0 if it never was. */
@@ -61,10 +69,18 @@ export class EngineRequest<Tag = unknown> implements RequestShape {
     this.arrivedUs = arrivedUs;
     this.tag = tag;
     this.prefixIds = shape.prefixIds;
+    this.priority = shape.priority ?? 0;
+    this.tenant = shape.tenant ?? "";
+    assert(Number.isFinite(this.priority), "a priority is a number");
   }
 
   get known(): number {
     return this.promptTokens + this.generated;
+  }
+
+  /** All but the last of an answer under way is computed: each step yields one more of it. */
+  get isDecoding(): boolean {
+    return this.generated > 0 && this.computed > 0 && this.known - this.computed === 1;
   }
 
   /** Most tokens that ever lie in the KV memory: that of the last output token is never written. */

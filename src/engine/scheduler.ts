@@ -6,9 +6,10 @@
  *                    ▲                 │
  *                    └───pre-emption───┘
  */
-import { Fifo } from "../core/index.ts";
+import { ManxError } from "../core/index.ts";
 import type { Batch } from "./batch.ts";
 import type { KvMemory } from "./kv-memory.ts";
+import { FirstCome, type QueueOrder } from "./order/queue-order.ts";
 import type { EngineRequest } from "./request.ts";
 import type { SpeculationTotals } from "./speculation/speculative-scheduler.ts";
 
@@ -34,6 +35,12 @@ export interface PrefixCounters {
   reusedTokens: number;
 }
 
+/** Who waits although others that came later have been let in, and for how long the longest of them has. */
+export interface Overtaken {
+  readonly requests: number;
+  readonly longestUs: number;
+}
+
 export interface Scheduler {
   readonly name: string;
   readonly prefix: Readonly<PrefixCounters>;
@@ -44,6 +51,7 @@ export interface Scheduler {
   /** Tokens in the KV memory that belong to answers still under way. */
   readonly liveTokens: number;
   readonly kv: KvMemory;
+  /** @throws MANX_OVERLOADED beyond `WAITING_MAX`. */
   enqueue(request: EngineRequest): void;
   /** Takes a request out, wherever it is. Answers false if it had already ended. */
   abort(request: EngineRequest): boolean;
@@ -53,6 +61,8 @@ export interface Scheduler {
   wakeUs(): number | undefined;
   /** The step is done. */
   commit(batch: Batch, nowUs: number, sink: EngineSink): void;
+  /** What an order other than first come does to the rest; O(waiting). A number that keeps growing is starvation. */
+  overtaken?(nowUs: number): Overtaken;
   /** Conservation of requests and memory. @throws MANX_INTERNAL */
   check(): void;
 }
@@ -64,11 +74,16 @@ export const WAITING_MAX = 1_000_000;
 export abstract class QueueScheduler {
   readonly kv: KvMemory;
   readonly prefix: PrefixCounters = { queriedTokens: 0, hitTokens: 0, reusedTokens: 0 };
-  protected readonly queue = new Fifo<EngineRequest>(WAITING_MAX);
+  protected readonly queue: QueueOrder;
   protected live = 0;
+  readonly #charges: boolean;
+  /** Arrival of the latest that has been let in. */
+  #latestUs = Number.NEGATIVE_INFINITY;
 
-  constructor(kv: KvMemory) {
+  constructor(kv: KvMemory, order: QueueOrder = new FirstCome()) {
     this.kv = kv;
+    this.queue = order;
+    this.#charges = order.charge !== undefined;
   }
 
   get waiting(): number {
@@ -80,7 +95,34 @@ export abstract class QueueScheduler {
   }
 
   enqueue(request: EngineRequest): void {
+    if (this.queue.size >= WAITING_MAX) {
+      throw new ManxError("MANX_OVERLOADED", {
+        what: "the engine's queue is full",
+        expected: `at most ${WAITING_MAX} waiting requests`,
+      });
+    }
     this.queue.push(request);
+  }
+
+  overtaken(nowUs: number): Overtaken {
+    let requests = 0;
+    let longestUs = 0;
+    for (const { arrivedUs } of this.queue) {
+      if (arrivedUs >= this.#latestUs) continue;
+      requests += 1;
+      longestUs = Math.max(longestUs, nowUs - arrivedUs);
+    }
+    return { requests, longestUs };
+  }
+
+  /** Takes the head of the queue in. */
+  protected letIn(head: EngineRequest, nowUs: number): void {
+    this.queue.shift();
+    head.state = "running";
+    if (head.arrivedUs > this.#latestUs) this.#latestUs = head.arrivedUs;
+    if (head.preemptions > 0) return;
+    head.scheduledUs = nowUs;
+    if (this.#charges) this.queue.charge?.(head, head.promptTokens - head.cachedTokens, 0);
   }
 
   /**
@@ -96,6 +138,7 @@ export abstract class QueueScheduler {
       request.generated += 1;
       if (request.generated === 1) request.firstTokenUs = nowUs;
       request.lastTokenUs = nowUs;
+      if (this.#charges) this.queue.charge?.(request, 0, 1);
       sink.onToken(request, nowUs, inStep);
     }
   }

@@ -6,6 +6,7 @@
 import { assert } from "../core/index.ts";
 import { Batch } from "./batch.ts";
 import type { KvMemory } from "./kv-memory.ts";
+import type { QueueOrder } from "./order/queue-order.ts";
 import type { EngineRequest } from "./request.ts";
 import { type EngineSink, QueueScheduler, type Scheduler } from "./scheduler.ts";
 
@@ -14,6 +15,8 @@ export interface StaticOptions {
   readonly sequencesMax: number;
   /** How long the first in the queue waits for a fuller batch. 0 starts with whoever is there. */
   readonly fillWaitUs: number;
+  /** Default: first come, first served. Nobody is thrown out of a batch, whatever the order. */
+  readonly order?: QueueOrder;
 }
 
 export class StaticBatcher extends QueueScheduler implements Scheduler {
@@ -25,7 +28,7 @@ export class StaticBatcher extends QueueScheduler implements Scheduler {
   #wakeUs: number | undefined;
 
   constructor(kv: KvMemory, options: StaticOptions) {
-    super(kv);
+    super(kv, options.order);
     this.#options = options;
   }
 
@@ -77,7 +80,7 @@ export class StaticBatcher extends QueueScheduler implements Scheduler {
 
   /** Members from the head of the queue, each with memory for its whole length: there is no way out later. */
   #form(nowUs: number): boolean {
-    const first = this.queue.peek();
+    const first = this.queue.peek(nowUs);
     if (first === undefined) return false;
     const fullUs = first.arrivedUs + this.#options.fillWaitUs;
     if (this.queue.size < this.#options.sequencesMax && nowUs < fullUs) {
@@ -86,11 +89,9 @@ export class StaticBatcher extends QueueScheduler implements Scheduler {
     }
     this.#longestPrompt = 0;
     while (this.#members.length < this.#options.sequencesMax) {
-      const request = this.queue.peek();
+      const request = this.queue.peek(nowUs);
       if (request === undefined || !this.kv.reserve(request, request.longestTokens)) break;
-      this.queue.shift();
-      request.state = "running";
-      request.scheduledUs = nowUs;
+      this.letIn(request, nowUs);
       this.#longestPrompt = Math.max(this.#longestPrompt, request.promptTokens);
       this.#members.push(request);
     }

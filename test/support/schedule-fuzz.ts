@@ -5,12 +5,15 @@
 import { Random } from "../../src/clock/index.ts";
 import { assert } from "../../src/core/index.ts";
 import {
+  buildOrder,
   ContiguousKv,
   ContinuousBatcher,
   type ContinuousOptions,
   EngineRequest,
+  type OrderName,
   PagedKv,
   PrefixKv,
+  SCHEDULING_DEFAULTS,
   type Scheduler,
   StaticBatcher,
 } from "../../src/engine/index.ts";
@@ -41,6 +44,15 @@ export const SUBJECTS: Readonly<Record<string, (random: Random) => Scheduler>> =
     }),
   "paged, ahead": (random) =>
     continuous(new PagedKv(poolTokens(random), 4), "chunked", random, { ahead: true }),
+  priority: (random) => ordered("priority", new PagedKv(poolTokens(random), 4), "chunked", random),
+  "priority, prefix": (random) =>
+    ordered("priority", new PrefixKv(poolTokens(random), 4, 8), "chunked", random),
+  "priority, whole": (random) =>
+    ordered("priority", new PagedKv(poolTokens(random), 4), "whole", random),
+  shortest: (random) =>
+    ordered("shortest-uncached", new PrefixKv(poolTokens(random), 4, 8), "chunked", random),
+  "fair share": (random) =>
+    ordered("fair-share", new PrefixKv(poolTokens(random), 4, 8), "whole", random),
   static: (random) =>
     new StaticBatcher(new PagedKv(poolTokens(random), 4), {
       sequencesMax: 1 + random.int(6),
@@ -64,6 +76,25 @@ function continuous(
     sequencesMax: 1 + random.int(6),
     tokensMax: 1 + random.int(24),
     prompts,
+  });
+}
+
+/** Strict priority and with ageing, with and without pre-emption; the seed decides. */
+function ordered(
+  order: OrderName,
+  kv: PagedKv | PrefixKv,
+  prompts: "whole" | "chunked",
+  random: Random,
+): Scheduler {
+  const levers = {
+    ...SCHEDULING_DEFAULTS,
+    order,
+    ageingUs: random.int(3) * 10,
+    starvationUs: random.int(40),
+  };
+  return continuous(kv, prompts, random, {
+    order: buildOrder(levers, kv),
+    priorityPreempts: order === "priority" && random.next() < 0.5,
   });
 }
 
@@ -129,5 +160,7 @@ function shape(random: Random): ConstructorParameters<typeof EngineRequest>[0] {
     promptTokens: 1 + random.int(LONGEST),
     outputTokens: 1 + random.int(LONGEST),
     prefixIds: [family * 10, family * 10 + 1, family * 10 + 2, family * 10 + 3],
+    priority: random.int(3),
+    tenant: `tenant ${random.int(3)}`,
   };
 }
