@@ -15,7 +15,8 @@ export function formatFigure(value: number | null | undefined, unit: FigureUnit)
     case "us":
       return formatUs(value);
     case "share":
-      return `${formatPlain(value * 100)} %`;
+      // 0.07 × 100 is 7.000000000000001, which is not whole.
+      return `${formatPlain(Number((value * 100).toPrecision(12)))} %`;
     case "per-s":
       return `${formatPlain(value)}/s`;
     case "ratio":
