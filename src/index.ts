@@ -1,6 +1,6 @@
 /**
- * What `import "manx"` gives: errors, units, time and chance, histograms, and the reading of model streams. It runs
- * anywhere and loads in a few milliseconds; what needs Node lies under subpaths such as `manx/gateway` and `manx/load`.
+ * What `import "manx"` gives: errors, units, time and chance, histograms. It runs anywhere and loads in a few milliseconds;
+ * everything else lies under subpaths such as `manx/stream`, `manx/engine`, `manx/gateway` and `manx/load`.
  */
 
 /** Time and chance: write against `Clock` and `Random`, run in real or in simulated time. */
@@ -28,13 +28,4 @@ export {
   type Quantile,
   sampleQuantile,
 } from "./stats/index.ts";
-/** Model streams: bytes to canonical events, events to TTFT, ITL, TPOT and stalls. */
-export {
-  createDecoder,
-  type StreamDecoder,
-  type StreamEvent,
-  type StreamFormat,
-  type StreamMetrics,
-  StreamTimeline,
-} from "./stream/index.ts";
 export { VERSION } from "./version.ts";
