@@ -52,6 +52,8 @@ describe("manx engine", () => {
     [["--scheduling", "chunkd"], 'did you mean "chunked"?'],
     [["--order", "priorty"], 'did you mean "priority"?'],
     [["--priority-preempts"], 'false, unless order is "priority"; it is "first-come"'],
+    [["--mixing", "prefil-first"], 'did you mean "prefill-first"?'],
+    [["--consecutive-prefills", "2"], '0, unless prompts go first; scheduling is "chunked"'],
     [["--ageing", "10"], "MANX_DURATION"],
     [["--memory", "page"], 'did you mean "paged"?'],
     [["--model", "llama-3.1-70b"], "weights 131.4 GiB + other 3.5 GiB below 72.0 GiB"],

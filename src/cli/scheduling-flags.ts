@@ -1,8 +1,8 @@
 /** The twin's scheduling levers as flags of `manx engine`. Names are checked where they are looked up, with the nearest. */
 import type { Command } from "commander";
 import { parseDurationUs } from "../core/index.ts";
-import type { OrderName, SchedulingLevers } from "../engine/index.ts";
-import { parseFactor } from "./flag-values.ts";
+import type { Mixing, OrderName, SchedulingLevers } from "../engine/index.ts";
+import { parseCount, parseFactor } from "./flag-values.ts";
 
 export interface SchedulingFlags {
   readonly order: string;
@@ -10,7 +10,15 @@ export interface SchedulingFlags {
   readonly priorityPreempts?: true;
   readonly starvation: string;
   readonly outputWeight: string;
+  readonly mixing: string;
+  readonly consecutivePrefills: string;
+  readonly requestTokens: string;
+  readonly longPrompt: string;
+  readonly longPrefills: string;
+  readonly passes: string;
 }
+
+const COUNT_MAX = 100_000_000;
 
 export function addSchedulingFlags(command: Command): Command {
   return command
@@ -26,7 +34,21 @@ export function addSchedulingFlags(command: Command): Command {
       "shortest-uncached: a wait that counts more than length",
       "5s",
     )
-    .option("--output-weight <factor>", "fair-share: an output token against a prompt token", "2");
+    .option("--output-weight <factor>", "fair-share: an output token against a prompt token", "2")
+    .option("--mixing <name>", "chunked: decode-first or prefill-first", "decode-first")
+    .option(
+      "--consecutive-prefills <count>",
+      "prefill-first: most steps of prompts in a row; 0 is any",
+      "0",
+    )
+    .option(
+      "--request-tokens <count>",
+      "chunked: most tokens of a request in a step; 0 is any",
+      "0",
+    )
+    .option("--long-prompt <tokens>", "uncached tokens above which a prompt is long", "4096")
+    .option("--long-prefills <count>", "most long prompts under way at a time; 0 is any", "0")
+    .option("--passes <count>", "steps in which others pass one that does not fit", "0");
 }
 
 /** @throws MANX_DURATION, MANX_FLAG_VALUE */
@@ -37,5 +59,16 @@ export function readScheduling(flags: SchedulingFlags): SchedulingLevers {
     priorityPreempts: flags.priorityPreempts === true,
     starvationUs: parseDurationUs(flags.starvation, "--starvation"),
     outputWeight: parseFactor(flags.outputWeight, "--output-weight", 0.001, 1_000),
+    mixing: flags.mixing as Mixing,
+    consecutivePrefillsMax: parseCount(
+      flags.consecutivePrefills,
+      "--consecutive-prefills",
+      0,
+      COUNT_MAX,
+    ),
+    requestTokensMax: parseCount(flags.requestTokens, "--request-tokens", 0, COUNT_MAX),
+    longPromptTokens: parseCount(flags.longPrompt, "--long-prompt", 1, COUNT_MAX),
+    longPrefillsMax: parseCount(flags.longPrefills, "--long-prefills", 0, COUNT_MAX),
+    passesMax: parseCount(flags.passes, "--passes", 0, COUNT_MAX),
   };
 }

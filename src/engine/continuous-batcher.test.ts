@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { StepLog } from "../../test/support/step-log.ts";
-import { ContinuousBatcher, type ContinuousOptions } from "./continuous-batcher.ts";
+import { ContinuousBatcher } from "./continuous-batcher.ts";
+import type { ContinuousOptions } from "./continuous-options.ts";
 import { PagedKv } from "./kv-memory.ts";
 import { PrefixKv } from "./prefix-kv.ts";
 

@@ -5,7 +5,8 @@
  * - whole: a step either computes whole waiting prompts or one token of every running answer, prompts first, as vLLM
  *   did it at first. A long prompt stops everybody's answers for one step.
  * - chunked: running answers go first, and what is left of the step's token budget is filled with pieces of prompts
- *   (Sarathi-Serve, Agrawal et al., OSDI 2024; the default of today's vLLM).
+ *   (Sarathi-Serve, Agrawal et al., OSDI 2024; the default of today's vLLM). Prefill-first as an option: a step computes
+ *   pieces of prompts for as long as there are any, and answers wait (the default of SGLang).
  *
  * If memory runs out, the youngest running request is thrown out, put at the head of the queue, and computed again later;
  * under an order that goes on after admission, the last in that order. A request enters only if the memory holds all that it has so far: admission by the next chunk alone lets two requests
@@ -13,35 +14,20 @@
  */
 import { assert } from "../core/index.ts";
 import { Batch } from "./batch.ts";
+import type { ContinuousOptions } from "./continuous-options.ts";
 import type { KvMemory } from "./kv-memory.ts";
-import type { QueueOrder } from "./order/queue-order.ts";
+import { LongPrefills } from "./long-prefills.ts";
 import type { EngineRequest } from "./request.ts";
 import { type EngineSink, QueueScheduler, type Scheduler } from "./scheduler.ts";
 
-export interface ContinuousOptions {
-  /** Most requests under way at a time. */
-  readonly sequencesMax: number;
-  /** Most tokens computed in a step. A whole prompt that is longer runs in a step of its own. */
-  readonly tokensMax: number;
-  readonly prompts: "whole" | "chunked";
-  /**
-   * Chunked only: what a request takes as it enters. Default "known": room for all that it has so far. "step": room for
-   * its first piece, all of it having to fit at that moment all the same (vLLM's `scheduler_reserve_full_isl`).
-   */
-  readonly admission?: "known" | "step";
-  /**
-   * Chunked only: a step is composed while the one before it runs, as vLLM's asynchronous scheduling does to keep the GPU
-   * busy. It knows neither who arrives nor who ends meanwhile: a newcomer waits one step longer, and place and memory of
-   * one that has ended come free one step later. Default false.
-   */
-  readonly ahead?: boolean;
-  /** Who is let in next. Default: first come, first served. */
-  readonly order?: QueueOrder;
-  /**
-   * Under an order by priority: one that waits without place or memory throws out the last of those that run, if that is of
-   * a worse class. Default false: it waits until somebody ends.
-   */
-  readonly priorityPreempts?: boolean;
+/** Most requests that are passed over in one step: a bound on its work. */
+const PASSED_MAX = 64;
+
+interface PassedOver {
+  readonly request: EngineRequest;
+  /** Members of the batch when it was passed over. */
+  readonly before: number;
+  readonly forMemory: boolean;
 }
 
 export class ContinuousBatcher extends QueueScheduler implements Scheduler {
@@ -57,6 +43,12 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
   readonly #preempted: EngineRequest[] = [];
   /** Thrown out in this plan for a better class. They do not come back in the same step, even where shared memory let them. */
   readonly #displaced: EngineRequest[] = [];
+  readonly #passedOver: PassedOver[] = [];
+  readonly #longPrefills: LongPrefills;
+  readonly #isWhole: boolean;
+  readonly #isPrefillFirst: boolean;
+  readonly #requestTokensMax: number;
+  #prefillsInRow = 0;
   /** `ahead` only. When the step now ending was begun, so when the next one was composed; undefined after a pause. */
   #composedUs: number | undefined;
   /** `ahead` only. Some of the running list have ended, and keep their place and memory until the next step is composed. */
@@ -65,6 +57,13 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
   constructor(kv: KvMemory, options: ContinuousOptions) {
     super(kv, options.order);
     this.#options = options;
+    this.#longPrefills = new LongPrefills(
+      options.longPromptTokens ?? 0,
+      options.longPrefillsMax ?? 0,
+    );
+    this.#requestTokensMax = options.requestTokensMax || Number.POSITIVE_INFINITY;
+    this.#isWhole = options.prompts === "whole";
+    this.#isPrefillFirst = this.#isWhole || options.mixing === "prefill-first";
     this.#isRanked = this.queue.compare !== undefined;
     assert(
       options.ahead !== true || this.queue.name === "first-come",
@@ -93,7 +92,7 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
     assert(!this.#inFlight, "one step at a time");
     this.#batch.reset();
     this.#displaced.length = 0;
-    if (this.#options.prompts === "whole") this.#planWhole(nowUs);
+    if (this.#isPrefillFirst) this.#planPrefillFirst(nowUs);
     else if (this.#options.ahead === true) this.#planAhead(nowUs);
     else this.#planChunked(nowUs, nowUs);
     if (this.#batch.size === 0) {
@@ -146,24 +145,19 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
     assert(this.#running.length <= this.#options.sequencesMax, "no more run than may");
   }
 
-  /** Whole prompts if any can enter, otherwise one token for everybody. */
-  #planWhole(nowUs: number): void {
-    for (;;) {
-      const head = this.queue.peek(nowUs);
-      if (head === undefined || this.#displaced.includes(head)) break;
-      const cached = this.#hasPlace() ? this.kv.match(head) : 0;
-      const tokens = head.known - cached;
-      if (this.#batch.size > 0 && this.#batch.tokens + tokens > this.#options.tokensMax) break;
-      if (this.#hasPlace() && this.#admit(head, cached, nowUs))
-        this.#batch.addPrefill(head, tokens);
-      else if (!this.#displaceFor(head)) break;
+  /** Prompts if there are any, otherwise one token for everybody; the other way round when answers are due. */
+  #planPrefillFirst(nowUs: number): void {
+    const { consecutivePrefillsMax: most = 0 } = this.#options;
+    const isDue = most > 0 && this.#prefillsInRow >= most;
+    if (isDue) this.#goOn("decodes");
+    if (this.#batch.size === 0) {
+      const preemptedBefore = this.#preempted.length;
+      this.#goOn("prefills");
+      if (this.#preempted.length === preemptedBefore) this.#admitWaiting(nowUs, nowUs);
     }
-    if (this.#batch.size > 0) return;
-    // The list shrinks from its end while memory is made, never before the index.
-    for (let i = 0; i < this.#running.length; i += 1) {
-      const request = this.#running[i]!;
-      if (this.#makeRoom(request, request.computed + 1)) this.#batch.addDecode(request);
-    }
+    const isPrefill = this.#batch.size > 0 && this.#batch.decodeSequences < this.#batch.size;
+    this.#prefillsInRow = isPrefill ? this.#prefillsInRow + 1 : 0;
+    if (this.#batch.size === 0) this.#goOn("decodes");
   }
 
   /** With the knowledge of a step ago; if that gave nothing to do, the pipeline is empty and all is known. */
@@ -185,12 +179,12 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
     } else {
       this.#goOn("all");
     }
-    if (this.#preempted.length === preemptedBefore) this.#admitChunks(nowUs, seenUs);
+    if (this.#preempted.length === preemptedBefore) this.#admitWaiting(nowUs, seenUs);
   }
 
   /** The next tokens of running requests, in their order. */
   #goOn(which: "all" | "decodes" | "prefills"): void {
-    const { tokensMax } = this.#options;
+    const tokensMax = this.#isWhole ? Number.POSITIVE_INFINITY : this.#options.tokensMax;
     // The list shrinks from its end while memory is made, at most to the index.
     for (let i = 0; i < this.#running.length; i += 1) {
       const budget = tokensMax - this.#batch.tokens;
@@ -198,24 +192,62 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
       const request = this.#running[i]!;
       if (request.state !== "running") continue;
       if (which !== "all" && request.isDecoding !== (which === "decodes")) continue;
-      const tokens = Math.min(request.known - request.computed, budget);
+      const rest = request.known - request.computed;
+      const tokens = Math.min(rest, budget, this.#requestTokensMax);
       if (this.#makeRoom(request, request.computed + tokens)) this.#batch.add(request, tokens);
     }
   }
 
-  #admitChunks(nowUs: number, seenUs: number): void {
+  /** From the head of the queue, as long as budget, places and memory last. */
+  #admitWaiting(nowUs: number, seenUs: number): void {
     const { tokensMax, admission } = this.#options;
     for (;;) {
       const budget = tokensMax - this.#batch.tokens;
-      const head = budget > 0 ? this.queue.peek(nowUs) : undefined;
+      if (budget <= 0 && this.#batch.size > 0) break;
+      const head = this.queue.peek(nowUs);
       if (head === undefined || head.arrivedUs > seenUs || this.#displaced.includes(head)) break;
-      const cached = this.#hasPlace() ? this.kv.match(head) : 0;
-      const tokens = Math.min(head.known - cached, budget);
+      if (!this.#hasPlace()) {
+        if (this.#displaceFor(head)) continue;
+        break;
+      }
+      const cached = this.kv.match(head);
+      const rest = head.known - cached;
+      const tokens = this.#share(rest, budget);
+      if (tokens === 0) break;
+      const isLate = !this.#longPrefills.admits(rest);
       const taken = admission === "step" ? cached + tokens : head.known;
-      if (this.#hasPlace() && this.#admit(head, cached, nowUs, taken))
+      if (!isLate && this.#admit(head, cached, nowUs, taken)) {
         this.#batch.add(head, tokens);
-      else if (!this.#displaceFor(head)) break;
+        this.#longPrefills.enter(head, rest);
+      } else if (isLate || !this.#displaceFor(head)) {
+        if (!this.#passOver(head, !isLate)) break;
+      }
     }
+    if (this.#passedOver.length > 0) this.#putBackPassed();
+  }
+
+  /** Tokens of the step for one with `rest` to compute; 0 if it has to wait for the next. */
+  #share(rest: number, budget: number): number {
+    if (!this.#isWhole) return Math.min(rest, budget, this.#requestTokensMax);
+    return rest <= budget || this.#batch.size === 0 ? rest : 0;
+  }
+
+  /** Looks past the head for now. Answers false if it may not be passed again. */
+  #passOver(head: EngineRequest, forMemory: boolean): boolean {
+    if (forMemory && head.passes >= (this.#options.passesMax ?? 0)) return false;
+    if (this.#passedOver.length >= PASSED_MAX) return false;
+    this.queue.shift();
+    this.#passedOver.push({ request: head, before: this.#batch.size, forMemory });
+    return true;
+  }
+
+  /** From the last to the first, so that an order that puts back at its head has them in line again. */
+  #putBackPassed(): void {
+    for (const { request, before, forMemory } of this.#passedOver.reverse()) {
+      if (forMemory && this.#batch.size > before) request.passes += 1;
+      this.queue.putBack(request);
+    }
+    this.#passedOver.length = 0;
   }
 
   #hasPlace(): boolean {

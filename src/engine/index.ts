@@ -10,7 +10,8 @@ export {
   kvTokens,
   rooflineOf,
 } from "./config.ts";
-export { ContinuousBatcher, type ContinuousOptions } from "./continuous-batcher.ts";
+export { ContinuousBatcher } from "./continuous-batcher.ts";
+export { type ContinuousOptions, MIXINGS, type Mixing } from "./continuous-options.ts";
 export { type AttentionKernel, type CostModel, RooflineCost } from "./cost-model.ts";
 export {
   findGpu,

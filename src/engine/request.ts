@@ -48,6 +48,8 @@ export class EngineRequest<Tag = unknown> implements RequestShape {
   /** Prompt tokens taken over from the prefix cache when it was first let in. */
   cachedTokens = 0;
   preemptions = 0;
+  /** Steps in which others were let in before it because it did not fit. */
+  passes = 0;
   /** Its number in the order of arrival. Owned by the queue's order; 0 where that needs none. */
   turn = 0;
   /** Blocks in order, if the memory tells them apart. Owned by the KV memory, like the next two fields. */

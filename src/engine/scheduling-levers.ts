@@ -3,6 +3,7 @@
  * that they name. Each can be pulled alone. All are plain values, so that a config can be written down and read back.
  */
 import { lookUp, ManxError } from "../core/index.ts";
+import { MIXINGS, type Mixing } from "./continuous-options.ts";
 import type { KvMemory } from "./kv-memory.ts";
 import { FairShareOrder } from "./order/fair-share-order.ts";
 import { PriorityOrder } from "./order/priority-order.ts";
@@ -20,6 +21,18 @@ export interface SchedulingLevers {
   readonly starvationUs: number;
   /** Order "fair-share": what an output token counts against a prompt token. */
   readonly outputWeight: number;
+  /** Chunked scheduling: what a step begins with. */
+  readonly mixing: Mixing;
+  /** Prefill-first, and continuous scheduling, which always is: steps of prompts before answers have one; 0 for any number. */
+  readonly consecutivePrefillsMax: number;
+  /** Chunked scheduling: most tokens of one request in a step; 0 for any number. */
+  readonly requestTokensMax: number;
+  /** Uncached tokens above which a prompt is long. */
+  readonly longPromptTokens: number;
+  /** Most long prompts under way at a time; 0 for any number. */
+  readonly longPrefillsMax: number;
+  /** In how many steps others may pass a request that does not fit; 0 is strict order. */
+  readonly passesMax: number;
 }
 
 export const SCHEDULING_DEFAULTS: SchedulingLevers = {
@@ -28,6 +41,12 @@ export const SCHEDULING_DEFAULTS: SchedulingLevers = {
   priorityPreempts: false,
   starvationUs: 5_000_000,
   outputWeight: 2,
+  mixing: "decode-first",
+  consecutivePrefillsMax: 0,
+  requestTokensMax: 0,
+  longPromptTokens: 4_096,
+  longPrefillsMax: 0,
+  passesMax: 0,
 };
 
 const ORDERS: Readonly<Record<OrderName, (levers: SchedulingLevers, kv: KvMemory) => QueueOrder>> =
@@ -48,8 +67,20 @@ type Rule = readonly [field: keyof SchedulingLevers, ok: boolean, expected: stri
 /** @throws MANX_CONFIG_IMPOSSIBLE naming the lever, MANX_NAME_UNKNOWN */
 export function checkScheduling(levers: SchedulingLevers, scheduling: string): void {
   lookUp(ORDERS, levers.order, "order");
+  lookUp(Object.fromEntries(MIXINGS.map((name) => [name, name])), levers.mixing, "mixing");
+  for (const [field, ok, expected] of [...orderRules(levers), ...capRules(levers, scheduling)]) {
+    if (ok) continue;
+    throw new ManxError("MANX_CONFIG_IMPOSSIBLE", {
+      where: field,
+      expected: `${field}: ${expected}`,
+      got: String(levers[field]),
+    });
+  }
+}
+
+function orderRules(levers: SchedulingLevers): readonly Rule[] {
   const { ageingUs, starvationUs, outputWeight, priorityPreempts } = levers;
-  const rules: readonly Rule[] = [
+  return [
     ["ageingUs", isTime(ageingUs), "a time from 0 µs; 0 is strict priority"],
     ["starvationUs", isTime(starvationUs), "a time from 0 µs"],
     ["outputWeight", Number.isFinite(outputWeight) && outputWeight > 0, "a number above 0"],
@@ -58,20 +89,45 @@ export function checkScheduling(levers: SchedulingLevers, scheduling: string): v
       !priorityPreempts || levers.order === "priority",
       `false, unless order is "priority"; it is "${levers.order}"`,
     ],
+  ];
+}
+
+function capRules(levers: SchedulingLevers, scheduling: string): readonly Rule[] {
+  const counts = [
+    ["consecutivePrefillsMax", 0],
+    ["requestTokensMax", 0],
+    ["longPromptTokens", 1],
+    ["longPrefillsMax", 0],
+    ["passesMax", 0],
+  ] as const;
+  const isStatic = scheduling === "static";
+  const isChunked = scheduling === "chunked";
+  const isPrefillFirst = levers.mixing === "prefill-first";
+  const inStatic = "with static scheduling: a batch is formed once and nobody leaves it";
+  const now = `scheduling is "${scheduling}"`;
+  return [
+    ...counts.map(
+      ([field, least]): Rule => [
+        field,
+        Number.isSafeInteger(levers[field]) && levers[field] >= least,
+        `a whole number from ${least}`,
+      ],
+    ),
+    ["priorityPreempts", !levers.priorityPreempts || !isStatic, `false ${inStatic}`],
+    ["longPrefillsMax", levers.longPrefillsMax === 0 || !isStatic, `0 ${inStatic}`],
+    ["passesMax", levers.passesMax === 0 || !isStatic, `0 ${inStatic}`],
     [
-      "priorityPreempts",
-      !priorityPreempts || scheduling !== "static",
-      "false with static scheduling: nobody leaves a batch before it ends",
+      "requestTokensMax",
+      levers.requestTokensMax === 0 || isChunked,
+      `0, unless prompts are chunked; ${now}`,
+    ],
+    ["mixing", isChunked || !isPrefillFirst, `decode-first, unless prompts are chunked; ${now}`],
+    [
+      "consecutivePrefillsMax",
+      levers.consecutivePrefillsMax === 0 || isPrefillFirst || scheduling === "continuous",
+      `0, unless prompts go first; ${now}, mixing is "${levers.mixing}"`,
     ],
   ];
-  for (const [field, ok, expected] of rules) {
-    if (ok) continue;
-    throw new ManxError("MANX_CONFIG_IMPOSSIBLE", {
-      where: field,
-      expected: `${field}: ${expected}`,
-      got: String(levers[field]),
-    });
-  }
 }
 
 function isTime(us: number): boolean {

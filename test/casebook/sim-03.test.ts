@@ -90,6 +90,26 @@ describe("SIM-03", () => {
     expect(log.preempted).toEqual([]);
   });
 
+  it("(c) with passing allowed lets the small ones by, and X in within a bounded number of steps", () => {
+    const run = (passesMax: number): string[] => {
+      const kv = new PagedKv(6 * 4, 4);
+      const options = { sequencesMax: 8, tokensMax: 64, prompts: "chunked", passesMax } as const;
+      const log = new StepLog(new ContinuousBatcher(kv, options));
+      log.add("holder", { promptTokens: 8, outputTokens: 4 });
+      log.step();
+      log.add("X", { promptTokens: 24, outputTokens: 1 });
+      for (let i = 0; i < 30; i += 1) log.add(`s${i}`, { promptTokens: 4, outputTokens: 2 });
+      return log.runToEnd().finished;
+    };
+    expect(run(0)[1]).toBe("X");
+    const finished = run(4);
+    expect(finished[0]).toBe("s0");
+    // It was passed in four steps, by at most three a step; then all wait for it.
+    const passedBy = finished.slice(0, finished.indexOf("X")).filter((name) => name !== "holder");
+    expect(passedBy.length).toBeGreaterThanOrEqual(4);
+    expect(passedBy.length).toBeLessThanOrEqual(12);
+  });
+
   it("(d) starves the lower class under strict priority, and says so", () => {
     const { log, scheduler } = byPriority({ sequencesMax: 1 });
     log.add("low", { promptTokens: 4, outputTokens: 2, priority: 10 });

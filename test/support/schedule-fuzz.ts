@@ -53,6 +53,19 @@ export const SUBJECTS: Readonly<Record<string, (random: Random) => Scheduler>> =
     ordered("shortest-uncached", new PrefixKv(poolTokens(random), 4, 8), "chunked", random),
   "fair share": (random) =>
     ordered("fair-share", new PrefixKv(poolTokens(random), 4, 8), "whole", random),
+  caps: (random) =>
+    continuous(new PrefixKv(poolTokens(random), 4, 8), "chunked", random, caps(random)),
+  "caps, whole": (random) =>
+    continuous(new PagedKv(poolTokens(random), 4), "whole", random, caps(random)),
+  "prefill first": (random) =>
+    continuous(new PagedKv(poolTokens(random), 4), "chunked", random, {
+      ...caps(random),
+      mixing: "prefill-first",
+    }),
+  "caps, fair share": (random) =>
+    ordered("fair-share", new PagedKv(poolTokens(random), 4), "chunked", random, caps(random)),
+  "caps, priority": (random) =>
+    ordered("priority", new PrefixKv(poolTokens(random), 4, 8), "chunked", random, caps(random)),
   static: (random) =>
     new StaticBatcher(new PagedKv(poolTokens(random), 4), {
       sequencesMax: 1 + random.int(6),
@@ -79,12 +92,24 @@ function continuous(
   });
 }
 
+/** Each of them on in half of the seeds. */
+function caps(random: Random): Partial<ContinuousOptions> {
+  return {
+    requestTokensMax: random.int(2) * (1 + random.int(6)),
+    longPromptTokens: 1 + random.int(8),
+    longPrefillsMax: random.int(2) * (1 + random.int(2)),
+    consecutivePrefillsMax: random.int(2) * (1 + random.int(3)),
+    passesMax: random.int(2) * (1 + random.int(5)),
+  };
+}
+
 /** Strict priority and with ageing, with and without pre-emption; the seed decides. */
 function ordered(
   order: OrderName,
   kv: PagedKv | PrefixKv,
   prompts: "whole" | "chunked",
   random: Random,
+  more: Partial<ContinuousOptions> = {},
 ): Scheduler {
   const levers = {
     ...SCHEDULING_DEFAULTS,
@@ -93,6 +118,7 @@ function ordered(
     starvationUs: random.int(40),
   };
   return continuous(kv, prompts, random, {
+    ...more,
     order: buildOrder(levers, kv),
     priorityPreempts: order === "priority" && random.next() < 0.5,
   });

@@ -51,11 +51,14 @@ export class FairShareOrder implements QueueOrder {
   }
 
   push(request: EngineRequest): void {
-    this.#enter(request).push(request);
+    const tenant = this.#tenantOf(request.tenant);
+    if (!this.#waiting.has(tenant)) this.#lift(tenant);
+    this.#enter(tenant).push(request);
   }
 
+  /** Its tenant has not been idle, so it is not lifted. */
   putBack(request: EngineRequest): void {
-    this.#enter(request).unshift(request);
+    this.#enter(this.#tenantOf(request.tenant)).unshift(request);
   }
 
   peek(): EngineRequest | undefined {
@@ -85,13 +88,14 @@ export class FairShareOrder implements QueueOrder {
     this.#tenantOf(request.tenant).served += promptTokens + outputTokens * this.#outputWeight;
   }
 
-  #enter(request: EngineRequest): Fifo<EngineRequest> {
-    const tenant = this.#tenantOf(request.tenant);
-    this.#size += 1;
-    if (this.#waiting.has(tenant)) return tenant.queue;
+  #lift(tenant: Tenant): void {
     const measure = this.#next() ?? this.#lastToLeave;
     if (measure !== undefined) this.#floor = Math.max(this.#floor, measure.served);
     tenant.served = Math.max(tenant.served, this.#floor);
+  }
+
+  #enter(tenant: Tenant): Fifo<EngineRequest> {
+    this.#size += 1;
     this.#waiting.add(tenant);
     return tenant.queue;
   }

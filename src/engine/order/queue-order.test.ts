@@ -223,6 +223,17 @@ describe("FairShareOrder", () => {
     expect(order.served("new")).toBe(1_050);
   });
 
+  it("does not lift one whose request is put back: it was not idle", () => {
+    const order = new FairShareOrder(1);
+    const other = ask({ tenant: "other" });
+    order.push(ask({ tenant: "few" }));
+    order.push(other);
+    order.charge(other, 1_000, 0);
+    const request = order.shift()!;
+    order.putBack(request);
+    expect([request.tenant, order.served("few")]).toEqual(["few", 0]);
+  });
+
   it("forgets idle tenants beyond its bound, first those that a return would lift", () => {
     const order = new FairShareOrder(1);
     order.push(ask({ tenant: "waits" }));
@@ -250,8 +261,24 @@ describe("levers that mean nothing", () => {
     [{ starvationUs: Number.NaN }, "starvationUs"],
     [{ outputWeight: 0 }, "outputWeight"],
     [{ priorityPreempts: true }, "priorityPreempts"],
+    [{ requestTokensMax: -1 }, "requestTokensMax"],
+    [{ longPromptTokens: 0 }, "longPromptTokens"],
+    [{ passesMax: 1.5 }, "passesMax"],
+    [{ consecutivePrefillsMax: 2 }, "consecutivePrefillsMax"],
   ])("%j is refused by name", (part, where) => {
     expect(() => checkScheduling({ ...SCHEDULING_DEFAULTS, ...part }, "chunked")).toThrow(
+      expect.objectContaining({ code: "MANX_CONFIG_IMPOSSIBLE", where }),
+    );
+  });
+
+  it.each([
+    [{ mixing: "prefill-first" as const }, "mixing"],
+    [{ requestTokensMax: 64 }, "requestTokensMax"],
+    [{ longPrefillsMax: 1 }, "longPrefillsMax"],
+    [{ passesMax: 1 }, "passesMax"],
+    [{ order: "priority" as const, priorityPreempts: true }, "priorityPreempts"],
+  ])("%j is refused of a static batch", (part, where) => {
+    expect(() => checkScheduling({ ...SCHEDULING_DEFAULTS, ...part }, "static")).toThrow(
       expect.objectContaining({ code: "MANX_CONFIG_IMPOSSIBLE", where }),
     );
   });
