@@ -237,6 +237,9 @@ export interface BuildOptions {
   readonly checked?: boolean;
   readonly readyUs?: number;
   readonly interference?: Interference;
+  readonly afterStep?: () => void;
+  /** Puts another memory round the config's. */
+  readonly wrapKv?: (kv: KvMemory) => KvMemory;
 }
 
 /** @throws MANX_CONFIG_IMPOSSIBLE, MANX_NAME_UNKNOWN */
@@ -250,7 +253,8 @@ export function buildEngine(config: EngineConfig, options: BuildOptions): Engine
       got: `${config.contextMax}`,
     });
   }
-  const scheduler = lookUp(SCHEDULERS, config.scheduling, "scheduling")(kv, config);
+  const wrapped = options.wrapKv?.(kv) ?? kv;
+  const scheduler = lookUp(SCHEDULERS, config.scheduling, "scheduling")(wrapped, config);
   const cost = options.cost ?? rooflineOf(config);
   const { speculation } = config;
   return new Engine({
@@ -266,5 +270,6 @@ export function buildEngine(config: EngineConfig, options: BuildOptions): Engine
     ...(options.checked !== undefined && { checked: options.checked }),
     ...(options.readyUs !== undefined && { readyUs: options.readyUs }),
     ...(options.interference !== undefined && { interference: options.interference }),
+    ...(options.afterStep !== undefined && { afterStep: options.afterStep }),
   });
 }

@@ -30,6 +30,8 @@ export interface EngineOptions {
   readonly readyUs?: number;
   /** Who else uses the GPU. */
   readonly interference?: Interference;
+  /** Called when a step has been settled, before the next is planned. */
+  readonly afterStep?: () => void;
 }
 
 /** What all steps so far added up to. */
@@ -90,7 +92,7 @@ export class Engine {
     this.assertFits(shape);
     const request = new EngineRequest(shape, clock.nowUs(), tag);
     scheduler.enqueue(request as EngineRequest);
-    if (!this.#busy) this.#kick(clock.nowUs());
+    this.wake();
     return request;
   }
 
@@ -118,6 +120,11 @@ export class Engine {
   /** Answers false if it had already ended. Nothing more is heard of an aborted request. */
   abort(request: EngineRequest): boolean {
     return this.#options.scheduler.abort(request);
+  }
+
+  /** Something outside has changed what could be done: looks for work if it has none. */
+  wake(): void {
+    if (!this.#busy) this.#kick(this.#options.clock.nowUs());
   }
 
   /** Stops planning; what is in flight is left alone. For shutting down a live engine. */
@@ -155,6 +162,7 @@ export class Engine {
     this.#count(batch, tookUs);
     scheduler.commit(batch, endUs, this.#sink);
     if (checked === true) scheduler.check();
+    this.#options.afterStep?.();
     this.#busy = false;
     const lagUs = clock.nowUs() - endUs;
     if (lagUs > this.totals.lagUsMax) this.totals.lagUsMax = lagUs;

@@ -23,6 +23,7 @@ export {
   type Model,
   weightBytes,
 } from "./data-sheets.ts";
+export * from "./disaggregated/index.ts";
 export { Engine, type EngineOptions, type EngineTotals } from "./engine.ts";
 export * from "./interference/index.ts";
 export { KernelTableCost, type KernelTableText } from "./kernel-table-cost.ts";

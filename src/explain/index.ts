@@ -8,3 +8,4 @@ export {
   planEngine,
   vllmFlags,
 } from "./engine-plan.ts";
+export { type PoolCandidate, type PoolPlan, type PoolPlanOptions, planPools } from "./pool-plan.ts";

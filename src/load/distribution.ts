@@ -39,6 +39,7 @@ export const METRIC_LABELS = {
   connectUs: { title: "connect", unit: "us", from: "none" },
   loopLagUs: { title: "event-loop lag", unit: "us", from: "none" },
   scheduleLagUs: { title: "schedule lag", unit: "us", from: "intended-start" },
+  handoverUs: { title: "KV hand-over", unit: "us", from: "none" },
   queueUs: { title: "queue", unit: "us", from: "intended-start" },
 } as const satisfies Record<string, DistributionLabel>;
 

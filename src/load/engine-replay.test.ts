@@ -71,7 +71,8 @@ describe("replay", () => {
     const { histograms } = replay(cold);
     // Round robin: the second waits 1,000 µs for the start, the fourth 100, and both then share its first step.
     expect(histograms.ttftUs.toJSON()).toMatchObject({ n: 4, min: 100, max: 1_100, sum: 1_500 });
-    expect(toResultRun(replay(cold), cold).conditions.setup.readyS).toBe("0, 0.001");
+    const { conditions } = toResultRun(replay(cold), cold);
+    expect([conditions.setup.readyS, conditions.temperature]).toEqual(["0, 0.001", "mixed"]);
     expect(() => replay({ ...cold, fleet: { readyUs: [0, 1, 2] } })).toThrow(
       expect.objectContaining({ code: "MANX_CONFIG_IMPOSSIBLE", where: "fleet.readyUs" }),
     );
@@ -90,5 +91,26 @@ describe("replay", () => {
     expect(() => replay({ ...only, fleet: { neighbour: always, noisyReplicas: [2] } })).toThrow(
       expect.objectContaining({ where: "fleet.noisyReplicas" }),
     );
+  });
+
+  it("hands over between pools, and times what that takes as a phase of its own", () => {
+    const pools = { prefill: 1, decode: 2, link: "roce-200g" as const };
+    const split = { ...options, pools };
+    const done = replay(split);
+    // 10 tokens of 128 KiB at 20 GB/s, 8 µs to start with; the answer of one token moves nothing.
+    const movedUs = 8 + Math.ceil((10 * 131_072) / 20_000);
+    expect(done.histograms.handoverUs.toJSON()).toMatchObject({ n: 2, min: movedUs, max: movedUs });
+    expect(done.histograms.ttftUs.toJSON()).toMatchObject({ n: 3, min: 100, max: 100 });
+    expect(done.histograms.itlUs.toJSON()).toMatchObject({ n: 3, sum: 300 + 2 * movedUs });
+    expect(done.histograms.queueUs.toJSON()).toMatchObject({ n: 3, max: 0 });
+    const run = toResultRun(done, split);
+    expect(run.gauges.transferUs).toMatchObject({ value: movedUs, n: 2 });
+    expect(run.gauges.prefillBusyShare!.value).toBeCloseTo(300 / done.endUs, 9);
+    expect(run.conditions.setup).toMatchObject({
+      pools: "1 prefill + 2 decode over roce-200g",
+      replicas: 3,
+    });
+    expect(toResultRun(replay(options), options).metrics.handoverUs).toBeUndefined();
+    expect(() => replay({ ...split, fleet: {} })).toThrow(/fleet/);
   });
 });

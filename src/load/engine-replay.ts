@@ -4,11 +4,12 @@
  * them. Tokens are stamped by the engine, so there is no network in these figures.
  */
 import { SimClock } from "../clock/index.ts";
-import { assert, lookUp } from "../core/index.ts";
-import { buildEngine, type CostModel, type EngineConfig } from "../engine/index.ts";
+import { assert, lookUp, ManxError } from "../core/index.ts";
+import type { CostModel, EngineConfig } from "../engine/index.ts";
 import { ROUTERS, type RouterName } from "../policy/index.ts";
-import { checkFleet, engineConditions, type Fleet } from "./fleet.ts";
+import { checkFleet, type Fleet } from "./fleet.ts";
 import { type Budgets, type Replay, ReplayCollector } from "./replay-collector.ts";
+import { buildServing, type Pools } from "./serving.ts";
 import type { WorkRequest } from "./work-request.ts";
 
 export interface ReplayOptions {
@@ -28,23 +29,29 @@ export interface ReplayOptions {
   readonly cost?: CostModel;
   /** What goes wrong with the replicas; nothing by default. */
   readonly fleet?: Fleet;
+  /** In place of replicas. Requests are routed over the prefill engines. */
+  readonly pools?: Pools;
 }
 
 /** Runs the workload to the end of its last response. */
 export function replay(options: ReplayOptions, budgets?: Budgets): Replay {
   const clock = new SimClock();
-  const replicas = options.replicas ?? 1;
+  const { fleet, pools, config, cost } = options;
+  const replicas = pools?.prefill ?? options.replicas ?? 1;
   const collect = new ReplayCollector(budgets, replicas);
-  const { fleet } = options;
   if (fleet !== undefined) checkFleet(fleet, replicas);
-  const engines = Array.from({ length: replicas }, (_, replica) =>
-    buildEngine(options.config, {
-      clock,
-      sink: collect,
-      ...(fleet !== undefined && engineConditions(fleet, replica, options.seed ?? 0)),
-      ...(options.cost !== undefined && { cost: options.cost }),
-    }),
-  );
+  if (fleet !== undefined && pools !== undefined) refuseBoth();
+  const serving = buildServing({
+    clock,
+    sink: collect,
+    config,
+    replicas,
+    seed: options.seed ?? 0,
+    ...(pools !== undefined && { pools }),
+    ...(fleet !== undefined && { fleet }),
+    ...(cost !== undefined && { cost }),
+  });
+  const openTokens = serving.openTokens ?? collect.openTokens;
   const router = lookUp(ROUTERS, options.routing ?? "round-robin", "routing")();
   const speed = options.speed ?? 1;
   assert(speed > 0, "a replay has a speed above zero");
@@ -52,9 +59,9 @@ export function replay(options: ReplayOptions, budgets?: Budgets): Replay {
   const sendNext = (): void => {
     const request = options.requests[next];
     if (request === undefined) return;
-    const replica = router.pick({ prefixIds: request.blockHashes ?? [] }, collect.openTokens);
+    const replica = router.pick({ prefixIds: request.blockHashes ?? [] }, openTokens);
     next += 1;
-    collect.submit(engines[replica]!, replica, request);
+    collect.submit(serving, replica, request);
     scheduleNext();
   };
   // One timer at a time: a heap of all arrivals would be sorted again and again for nothing.
@@ -65,5 +72,14 @@ export function replay(options: ReplayOptions, budgets?: Budgets): Replay {
   scheduleNext();
   clock.runSync();
   const lastUs = options.requests.at(-1)?.atUs ?? 0;
-  return collect.result(engines, Math.round(lastUs / speed), clock.nowUs());
+  return collect.result(serving, Math.round(lastUs / speed), clock.nowUs());
+}
+
+function refuseBoth(): never {
+  throw new ManxError("MANX_CONFIG_IMPOSSIBLE", {
+    what: "conditions of a fleet are for replicas, not for pools",
+    where: "pools",
+    expected: "either a fleet or pools",
+    got: "both",
+  });
 }

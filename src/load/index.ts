@@ -27,6 +27,7 @@ export {
   SCHEMA_VERSION,
 } from "./result-document.ts";
 export { servedModel } from "./served-model.ts";
+export { describePools, type Pools } from "./serving.ts";
 export type { FailureClass, Job, Outcome, StreamTimes, Target } from "./target.ts";
 export { readTrace, type Trace, type TraceOptions } from "./trace-reader.ts";
 export type { WorkRequest } from "./work-request.ts";

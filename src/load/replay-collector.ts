@@ -4,14 +4,15 @@
  */
 import { assert, toManxError } from "../core/index.ts";
 import type {
-  Engine,
   EngineRequest,
   EngineTotals,
+  HandoverTotals,
   PrefixCounters,
   SpeculationTotals,
 } from "../engine/index.ts";
 import { Histogram } from "../stats/index.ts";
 import type { MetricName } from "./distribution.ts";
+import type { Serving } from "./serving.ts";
 import type { WorkRequest } from "./work-request.ts";
 
 /** Per-request limits that make a request count as served well. */
@@ -33,6 +34,10 @@ export interface Replay {
   readonly prefix: PrefixCounters;
   /** Undefined if nothing was drafted. */
   readonly speculation: SpeculationTotals | undefined;
+  /** Undefined without pools. */
+  readonly handovers: HandoverTotals | undefined;
+  /** By engine, prefill engines first: µs in steps. */
+  readonly busyUs: readonly number[];
   readonly offered: number;
   readonly finished: number;
   readonly refused: Readonly<Record<string, number>>;
@@ -44,7 +49,7 @@ export interface Replay {
 
 export type ReplayMetric = Extract<
   MetricName,
-  "ttftUs" | "itlUs" | "tpotUs" | "e2eUs" | "queueUs" | "largestGapUs"
+  "ttftUs" | "itlUs" | "tpotUs" | "e2eUs" | "queueUs" | "largestGapUs" | "handoverUs"
 >;
 
 export const REPLAY_METRICS: readonly ReplayMetric[] = [
@@ -54,6 +59,7 @@ export const REPLAY_METRICS: readonly ReplayMetric[] = [
   "e2eUs",
   "queueUs",
   "largestGapUs",
+  "handoverUs",
 ];
 
 export class ReplayCollector {
@@ -73,12 +79,12 @@ export class ReplayCollector {
     this.openTokens = new Array<number>(replicas).fill(0);
   }
 
-  submit(engine: Engine, replica: number, request: WorkRequest): void {
+  submit(serving: Serving, replica: number, request: WorkRequest): void {
     this.#offered += 1;
     try {
       const track: Track = { replica, previousUs: 0, largestGapUs: 0 };
       const { promptTokens, outputTokens, blockHashes } = request;
-      engine.submit({ promptTokens, outputTokens, prefixIds: blockHashes }, track);
+      serving.submit(replica, { promptTokens, outputTokens, prefixIds: blockHashes }, track);
       this.openTokens[replica]! += promptTokens + outputTokens;
     } catch (thrown) {
       const { code } = toManxError(thrown);
@@ -97,6 +103,10 @@ export class ReplayCollector {
       if (gapUs > track.largestGapUs) track.largestGapUs = gapUs;
     }
     track.previousUs = nowUs;
+  }
+
+  onTransfer(_: EngineRequest, readyUs: number, __: number, endUs: number): void {
+    this.#histograms.handoverUs.record(endUs - readyUs);
   }
 
   /** Tokens that come together have waited together: as many samples, in whole microseconds, that sum to the gap. */
@@ -127,7 +137,7 @@ export class ReplayCollector {
     }
   }
 
-  result(engines: readonly Engine[], offeredUs: number, endUs: number): Replay {
+  result({ entries, engines, handovers }: Serving, offeredUs: number, endUs: number): Replay {
     assert(
       this.#finished + sum(Object.values(this.#refused)) === this.#offered,
       "every request ends once",
@@ -135,8 +145,10 @@ export class ReplayCollector {
     return {
       histograms: this.#histograms,
       totals: addTotals(engines.map((engine) => engine.totals)),
-      prefix: addPrefix(engines.map((engine) => engine.scheduler.prefix)),
+      prefix: addPrefix(entries.map((engine) => engine.scheduler.prefix)),
       speculation: addSpeculation(engines.flatMap(({ scheduler }) => scheduler.speculation ?? [])),
+      handovers,
+      busyUs: engines.map(({ totals }) => totals.busyUs),
       offered: this.#offered,
       finished: this.#finished,
       refused: this.#refused,

@@ -6,10 +6,11 @@ import type { ReplayOptions } from "./engine-replay.ts";
 import { describeFleet } from "./fleet.ts";
 import { type Budgets, REPLAY_METRICS, type Replay } from "./replay-collector.ts";
 import type { ResultRun } from "./result-document.ts";
+import { describePools, type Pools } from "./serving.ts";
 
 /** The replay as a run of the result document. */
 export function toResultRun(done: Replay, options: ReplayOptions, budgets?: Budgets): ResultRun {
-  const { config, replicas = 1 } = options;
+  const { config, pools, replicas = 1 } = options;
   const { histograms, totals } = done;
   const perS = (count: number): number =>
     done.offeredUs === 0 ? 0 : (count * US_PER_S) / done.offeredUs;
@@ -25,11 +26,12 @@ export function toResultRun(done: Replay, options: ReplayOptions, budgets?: Budg
       workload: options.workload,
       offeredPerS: perS(done.offered),
       concurrencyCap: null,
-      temperature: "warm",
+      temperature: options.fleet?.readyUs === undefined ? "warm" : "mixed",
       cacheMode: config.memory === "prefix" ? "on" : "off",
       setup: {
         ...describeConfig(config),
-        replicas,
+        replicas: pools === undefined ? replicas : pools.prefill + pools.decode,
+        ...(pools !== undefined && { pools: describePools(pools) }),
         routing: options.routing ?? "round-robin",
         ...(options.fleet !== undefined && describeFleet(options.fleet)),
         costModel: options.cost?.name ?? "roofline",
@@ -44,9 +46,11 @@ export function toResultRun(done: Replay, options: ReplayOptions, budgets?: Budg
       failures: { ...done.refused },
     },
     metrics: Object.fromEntries(
-      REPLAY_METRICS.map((name) => [name, toDistribution(histograms[name], METRIC_LABELS[name])]),
+      REPLAY_METRICS.filter((name) => name !== "handoverUs" || options.pools !== undefined).map(
+        (name) => [name, toDistribution(histograms[name], METRIC_LABELS[name])],
+      ),
     ),
-    gauges: replayGauges(done, totals),
+    gauges: { ...replayGauges(done, totals), ...poolGauges(done, pools) },
     stalls: null,
     goodput:
       budgets === undefined
@@ -128,6 +132,54 @@ function speculationGauges(speculation: SpeculationTotals | undefined): ResultRu
       value: verifications === 0 ? null : yieldedTokens / verifications,
       n: verifications,
       basis: "answers with drafts, once a step",
+    },
+  };
+}
+
+/** Which pool is the busier one, and what moving the KV between them takes. */
+function poolGauges(done: Replay, pools: Pools | undefined): ResultRun["gauges"] {
+  const { handovers, busyUs, endUs } = done;
+  if (handovers === undefined || pools === undefined) return {};
+  const busyShare = (part: readonly number[]): number | null =>
+    endUs === 0 ? null : part.reduce((sum, us) => sum + us, 0) / (part.length * endUs);
+  const { transfers, transferUs, waitUs, lost } = handovers;
+  const mean = (us: number): number | null => (transfers === 0 ? null : us / transfers);
+  const basis = "whole run";
+  return {
+    prefillBusyShare: {
+      title: "time in steps, prefill engines",
+      unit: "share",
+      value: busyShare(busyUs.slice(0, pools.prefill)),
+      n: pools.prefill,
+      basis,
+    },
+    decodeBusyShare: {
+      title: "time in steps, decode engines",
+      unit: "share",
+      value: busyShare(busyUs.slice(pools.prefill)),
+      n: pools.decode,
+      basis,
+    },
+    transferUs: {
+      title: "KV on the link",
+      unit: "us",
+      value: mean(transferUs),
+      n: transfers,
+      basis: "mean over hand-overs",
+    },
+    transferWaitUs: {
+      title: "KV waiting for a link and for room",
+      unit: "us",
+      value: mean(waitUs),
+      n: transfers,
+      basis: "mean over hand-overs",
+    },
+    transfersLost: {
+      title: "hand-overs whose room was given away",
+      unit: "count",
+      value: lost,
+      n: transfers,
+      basis,
     },
   };
 }

@@ -31,3 +31,8 @@ export const LINK_NAMES: readonly string[] = Object.keys(LINKS);
 export function findLink(name: string): Link {
   return lookUp(LINKS, name, "link");
 }
+
+/** Time on the wire of one message, µs, not rounded. */
+export function linkUs(link: Link, bytes: number): number {
+  return link.latencyUs + (bytes * 1e6) / link.bytesPerS;
+}
