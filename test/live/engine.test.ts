@@ -127,7 +127,11 @@ describe("through the official client", () => {
   it("raises the client's own typed errors", async () => {
     const client = clientOf(await startTwin());
     const wrong = client.chat.completions.create({ model: "gpt-9", messages: hello });
-    await expect(wrong).rejects.toMatchObject({ status: 404, code: "model_not_found" });
+    await expect(wrong).rejects.toMatchObject({
+      status: 404,
+      code: "model_not_found",
+      error: { manx_code: "MANX_MODEL_UNKNOWN" },
+    });
     await expect(wrong).rejects.toThrow(`"${model}"`);
     const long = client.chat.completions.create({ model, messages: hello, max_tokens: 99_999 });
     await expect(long).rejects.toMatchObject({ status: 400, code: "context_length_exceeded" });
