@@ -13,16 +13,7 @@ export {
 export { ContinuousBatcher } from "./continuous-batcher.ts";
 export { type ContinuousOptions, MIXINGS, type Mixing } from "./continuous-options.ts";
 export { type AttentionKernel, type CostModel, RooflineCost } from "./cost-model.ts";
-export {
-  findGpu,
-  findModel,
-  GPU_NAMES,
-  type Gpu,
-  kvBytesPerToken,
-  MODEL_NAMES,
-  type Model,
-  weightBytes,
-} from "./data-sheets.ts";
+export * from "./data-sheets.ts";
 export * from "./disaggregated/index.ts";
 export { Engine, type EngineOptions, type EngineTotals } from "./engine.ts";
 export * from "./interference/index.ts";

@@ -45,16 +45,16 @@ function world(
 }
 
 function add(
-  it: World,
+  to: World,
   atUs: number,
   promptTokens: number,
   outputTokens: number,
   source = 0,
 ): void {
-  it.clock.at(atUs, () => {
-    const name = it.requests.length;
-    const request = it.engine.submit({ promptTokens, outputTokens }, name, source);
-    it.requests.push(request as EngineRequest);
+  to.clock.at(atUs, () => {
+    const name = to.requests.length;
+    const request = to.engine.submit({ promptTokens, outputTokens }, name, source);
+    to.requests.push(request as EngineRequest);
   });
 }
 
@@ -152,6 +152,19 @@ describe("a request on two pools", () => {
   });
 });
 
+/** Each token of a whole answer once and in order, then its end; of an aborted one nothing after the abort. */
+function expectOneEnd(one: World, i: number, outputTokens: number, cut: string | undefined): void {
+  const mine = one.log.filter(([, what]) => what.startsWith(`${i} `)).map(([, what]) => what);
+  const told = mine.filter((what) => /^\d+ \d+$/.test(what)).map((what) => what.split(" ")[1]);
+  const isDone = mine.filter((what) => what.endsWith("done")).length;
+  if (cut === undefined) {
+    expect(told).toEqual(Array.from({ length: outputTokens }, (_, k) => String(k + 1)));
+    expect(isDone).toBe(1);
+  } else {
+    expect([cut, isDone]).toEqual([`aborted after ${told.length}`, 0]);
+  }
+}
+
 describe("pressure", () => {
   it("of a full decode pool reaches the prefill queue, and is gone when it is", () => {
     const tight = { memoryShare: TINY_SHARE, contextMax: 512 };
@@ -226,21 +239,7 @@ describe("pressure", () => {
         }
         one.clock.runSync();
         for (const [i, { outputTokens }] of jobs.entries()) {
-          const mine = one.log
-            .filter(([, what]) => what.startsWith(`${i} `))
-            .map(([, what]) => what);
-          const told = mine
-            .filter((what) => /^\d+ \d+$/.test(what))
-            .map((what) => what.split(" ")[1]);
-          const whole = Array.from({ length: outputTokens }, (_, k) => String(k + 1));
-          const cut = ended.get(i);
-          if (cut === undefined) {
-            expect(told).toEqual(whole);
-            expect(mine.filter((what) => what.endsWith("done"))).toHaveLength(1);
-          } else {
-            expect(cut).toBe(`aborted after ${told.length}`);
-            expect(mine.some((what) => what.endsWith("done"))).toBe(false);
-          }
+          expectOneEnd(one, i, outputTokens, ended.get(i));
         }
         expect(reserved(one).every((tokens) => tokens === 0)).toBe(true);
         expect(one.engine.openPromptTokens.every((tokens) => tokens === 0)).toBe(true);
