@@ -20,7 +20,7 @@ async function demo(part: Partial<DemoOptions> = {}): Promise<ResultDocument> {
 describe("runDemo", () => {
   it("repeats all virtual figures to the last digit", async () => {
     const [first, second] = [await demo(), await demo()];
-    expect(first.runs.length).toBe(8);
+    expect(first.runs.length).toBe(11);
     expect(second.runs).toEqual(first.runs);
     expect(second.comparisons).toEqual(first.comparisons);
   });
@@ -59,6 +59,23 @@ describe("runDemo", () => {
     expect(document.status).toBe("partial");
     expect(document.comparisons).toHaveLength(1);
     expect(seen.at(-1)).toContain("prefix cache");
+  });
+
+  it("shows what speculation and a split of the engines do, each alone", async () => {
+    const { comparisons } = await demo();
+    const [, , further] = comparisons;
+    expect(further!.title).toContain("(2 engines)");
+    const cells = (title: string): number[] =>
+      further!.rows.find((one) => one.title === title)!.cells.map(({ value }) => value!);
+    const [plain, drafted, split] = cells("decode (ITL) p50");
+    expect(plain! / drafted!).toBeGreaterThan(2);
+    expect(split! / plain!).toBeGreaterThan(0.8);
+    expect(cells("tokens from a verification")[0]).toBeCloseTo(2.94, 0);
+    expect(cells("KV hand-over p99")[0]).toBeGreaterThan(1_000);
+    const remark = further!.rows[1]!.remark;
+    expect(remark).toMatch(
+      /^with speculation [\d.]+× better, split pools [\d.]+× (better|worse): /,
+    );
   });
 
   it("finds that paging and continuous batching help, on these requests too", async () => {

@@ -1,6 +1,6 @@
 /**
- * The demo as one result document: a ladder on an hour of real traffic, a second one on a trace with shared prefixes,
- * and real HTTP traffic through a real gateway to a live engine. Everything virtual repeats to the last digit for a seed.
+ * The demo as one result document: a ladder on an hour of real traffic, a second one on a trace with shared prefixes, two
+ * levers that are not for everybody, and real HTTP traffic through a real gateway to a live engine. Everything virtual repeats to the last digit for a seed.
  */
 import type { Clock } from "../clock/index.ts";
 import { US_PER_S } from "../core/index.ts";
@@ -11,8 +11,14 @@ import {
   type ResultRun,
   type Trace,
 } from "../load/index.ts";
-import { BATCHING_RUNGS, type LadderOptions, PREFIX_RUNGS, runLadder } from "./ladder.ts";
-import { BATCHING_ROWS, ladderComparison, PREFIX_ROWS } from "./ladder-table.ts";
+import {
+  BATCHING_RUNGS,
+  FURTHER_RUNGS,
+  type LadderOptions,
+  PREFIX_RUNGS,
+  runLadder,
+} from "./ladder.ts";
+import { BATCHING_ROWS, FURTHER_ROWS, ladderComparison, PREFIX_ROWS } from "./ladder-table.ts";
 import { liveComparison, runLivePath } from "./live-path.ts";
 
 export interface DemoOptions {
@@ -30,7 +36,7 @@ export interface DemoOptions {
 }
 
 /** Shares of the whole that the parts take on a small machine; only a progress line needs them. */
-const PARTS = { hour: 0.4, shared: 0.15, live: 0.45 } as const;
+const PARTS = { hour: 0.39, shared: 0.13, further: 0.04, live: 0.44 } as const;
 
 export async function runDemo(options: DemoOptions): Promise<ResultDocument> {
   const startedMs = options.clock.wallMs();
@@ -41,6 +47,7 @@ export async function runDemo(options: DemoOptions): Promise<ResultDocument> {
   const parts: (() => Promise<void>)[] = [
     () => addHour(options, runs, comparisons),
     () => addShared(options, runs, comparisons),
+    () => addFurther(options, runs, comparisons),
     () => addLive(options, runs, comparisons),
   ];
   for (const part of parts) {
@@ -116,6 +123,26 @@ async function addShared(
   for (const { run } of ladder.rungs) if (run !== null) runs.push(run);
 }
 
+/** On as many engines as the first table, and on two at least, since fewer cannot be split. */
+async function addFurther(
+  options: DemoOptions,
+  runs: ResultRun[],
+  comparisons: ResultComparison[],
+): Promise<void> {
+  const engines = Number(runs[0]?.conditions.setup.replicas ?? 1);
+  const ladder = await runLadder({
+    ...ladderOptions(options, options.hour, PARTS.hour + PARTS.shared, PARTS.further),
+    workload: `Azure LLM 2023 conversation, ${describe(options.hour)}`,
+    prefix: "further: ",
+    rungs: FURTHER_RUNGS,
+    replicas: Math.max(2, engines),
+    rates: false,
+  });
+  const title = "What else moves the tail: speculation, and prefill and decode apart";
+  comparisons.push(ladderComparison(ladder, title, FURTHER_ROWS, "alone"));
+  for (const { run } of ladder.rungs) if (run !== null) runs.push(run);
+}
+
 async function addLive(
   options: DemoOptions,
   runs: ResultRun[],
@@ -129,8 +156,7 @@ async function addLive(
     requests: options.hour.requests,
     durationUs: options.liveS * US_PER_S,
     ...(interrupt !== undefined && { interrupt }),
-    onProgress: (share, text) =>
-      onProgress?.(`live: ${text}`, PARTS.hour + PARTS.shared + share * PARTS.live),
+    onProgress: (share, text) => onProgress?.(`live: ${text}`, 1 - PARTS.live + share * PARTS.live),
   });
   runs.push(...live);
   comparisons.push(liveComparison(live));

@@ -115,10 +115,64 @@ export const PREFIX_ROWS: readonly RowPlan[] = [
   },
 ];
 
+/** What drafts and a split change, for better and for worse. */
+export const FURTHER_ROWS: readonly RowPlan[] = [
+  {
+    title: "TTFT p99",
+    unit: "us",
+    better: "lower",
+    published: null,
+    because: "fewer engines to prefill let prompts queue; drafts do not touch prefill",
+    cell: (_, run) => percentileCell(run, "ttftUs"),
+  },
+  {
+    title: "decode (ITL) p50",
+    unit: "us",
+    better: "lower",
+    published: null,
+    because: "a verification gives several tokens for a step that is little longer",
+    cell: (_, run) => percentileCell(run, "itlUs", 0.5),
+  },
+  {
+    title: "decode (ITL) p99",
+    unit: "us",
+    better: "lower",
+    published: null,
+    because: "where only decodes run, no prompt stops an answer",
+    cell: (_, run) => percentileCell(run, "itlUs"),
+  },
+  {
+    title: "E2E p99",
+    unit: "us",
+    better: "lower",
+    published: null,
+    because: "the longest answers are decode",
+    cell: (_, run) => percentileCell(run, "e2eUs"),
+  },
+  {
+    title: "tokens from a verification",
+    unit: "count",
+    better: "higher",
+    published: null,
+    because: "1 + 0.7 + … + 0.7⁵ = 2.94 before answers end",
+    cell: (_, run) => gauge(run, "verificationTokens"),
+  },
+  {
+    title: "KV hand-over p99",
+    unit: "us",
+    better: "lower",
+    published: null,
+    because: "waiting for the link and for room, and the transfer",
+    cell: (_, run) => percentileCell(run, "handoverUs"),
+  },
+];
+
+/** @param rungs each "on top" of the one before, or "alone" on the first: what the remarks compare follows from it. */
 export function ladderComparison(
   ladder: Ladder,
   title: string,
   rows: readonly RowPlan[],
+  rungs: "on top" | "alone" = "on top",
 ): ResultComparison {
   const columns = ladder.rungs.map(({ rung, run }) => ({
     run: run?.name ?? null,
@@ -128,17 +182,37 @@ export function ladderComparison(
   return {
     title: `${title} (${ladder.replicas} ${ladder.replicas === 1 ? "engine" : "engines"})`,
     columns,
-    rows: rows.map((plan) => toRow(plan, ladder)),
+    rows: rows.map((plan) => toRow(plan, ladder, rungs)),
     source: rows.some((plan) => plan.published !== null) ? PUBLISHED_SOURCE : "",
   };
 }
 
-function toRow(plan: RowPlan, ladder: Ladder): ResultComparisonRow {
-  const cells = ladder.rungs.flatMap((result): RowCell[] =>
-    result.run === null ? [] : [{ run: result.run.name, ...plan.cell(result, result.run) }],
-  );
+function toRow(plan: RowPlan, ladder: Ladder, rungs: "on top" | "alone"): ResultComparisonRow {
+  const cells = ladder.rungs.flatMap(({ run, ...result }): RowCell[] => {
+    if (run === null) return [];
+    const cell = { run: run.name, ...plan.cell({ ...result, run }, run) };
+    // A figure that the rung does not have at all is no cell.
+    return cell.value === null && cell.n === 0 ? [] : [cell];
+  });
   const { title, unit, better, published } = plan;
-  return { title, unit, better, cells, published, remark: remark(plan, cells) };
+  const said = rungs === "alone" ? eachRemark(plan, ladder, cells) : remark(plan, cells);
+  return { title, unit, better, cells, published, remark: said };
+}
+
+/** Every rung against the first one. */
+function eachRemark(plan: RowPlan, ladder: Ladder, cells: readonly RowCell[]): string {
+  const [first, ...others] = ladder.rungs;
+  const figureOf = (result: RungResult | undefined): number | null | undefined =>
+    cells.find((cell) => cell.run === result?.run?.name)?.value;
+  const before = figureOf(first);
+  if (before == null) return plan.because;
+  const ratios = others.flatMap((result) => {
+    const after = figureOf(result);
+    if (after == null) return [];
+    const ratio = plan.better === "lower" ? before / after : after / before;
+    return `${result.rung.title} ${describe(ratio)}`;
+  });
+  return `${ratios.join(", ")}: ${plan.because}`;
 }
 
 /** Direction and ratio beside the published ones, then the reason. */
