@@ -42,6 +42,8 @@ export class Batch {
     this.decodeSequences = 0;
     this.decodeContext = 0;
     this.decodeLongest = 0;
+    this.draftTokens = 0;
+    this.draftUs = 0;
   }
 
   /** The next `tokens` of a request: one more of its answer, or a piece of what has to be computed first. */

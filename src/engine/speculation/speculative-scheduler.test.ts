@@ -15,6 +15,8 @@ const LARGE: EngineConfig = { ...ENGINE_DEFAULTS, model: "llama-3.1-70b", ranks:
 interface Run {
   readonly endUs: number;
   readonly steps: number;
+  readonly computedTokens: number;
+  readonly preemptions: number;
   readonly totals: SpeculationTotals | undefined;
   /** By request: time and number of each token. */
   readonly tokens: readonly (readonly (readonly [number, number])[])[];
@@ -44,7 +46,8 @@ function run(config: EngineConfig, jobs: readonly Job[]): Run {
   clock.runSync();
   const { speculation } = engine.scheduler;
   expect(engine.scheduler.kv.reservedTokens).toBe(0);
-  return { endUs: clock.nowUs(), steps: engine.totals.steps, totals: speculation, tokens };
+  const { steps, computedTokens, preemptions } = engine.totals;
+  return { endUs: clock.nowUs(), steps, computedTokens, preemptions, totals: speculation, tokens };
 }
 
 const alone = (outputTokens: number): Job[] => [{ atUs: 0, promptTokens: 100, outputTokens }];
@@ -166,6 +169,9 @@ describe("speculative decoding", () => {
         }
         const { draftedTokens, acceptedTokens, wastedTokens } = first.totals!;
         expect(draftedTokens).toBe(acceptedTokens + wastedTokens);
+        const needed = jobs.reduce((sum, job) => sum + job.promptTokens + job.outputTokens - 1, 0);
+        // What is computed beyond what has to be is what was drafted in vain.
+        if (first.preemptions === 0) expect(first.computedTokens).toBe(needed + wastedTokens);
         expect(run(config, jobs)).toEqual(first);
       }),
       { numRuns: 40 },
