@@ -163,7 +163,7 @@ export async function runLadder(options: LadderOptions): Promise<Ladder> {
 }
 
 /** The next power of two that holds the workload's longest request: what somebody would set as the context limit. */
-function contextFor(requests: readonly WorkRequest[]): number {
+export function contextFor(requests: readonly WorkRequest[]): number {
   let longest = 1;
   for (const { promptTokens, outputTokens } of requests) {
     longest = Math.max(longest, promptTokens + outputTokens);
