@@ -15,6 +15,7 @@ import {
   PrefixKv,
   SCHEDULING_DEFAULTS,
   type Scheduler,
+  SpeculativeScheduler,
   StaticBatcher,
 } from "../../src/engine/index.ts";
 
@@ -66,12 +67,24 @@ export const SUBJECTS: Readonly<Record<string, (random: Random) => Scheduler>> =
     ordered("fair-share", new PagedKv(poolTokens(random), 4), "chunked", random, caps(random)),
   "caps, priority": (random) =>
     ordered("priority", new PrefixKv(poolTokens(random), 4, 8), "chunked", random, caps(random)),
+  speculative: (random) =>
+    drafting(continuous(new PagedKv(poolTokens(random), 4), "chunked", random), random),
+  "speculative, prefix": (random) =>
+    drafting(continuous(new PrefixKv(poolTokens(random), 4, 8), "whole", random), random),
   static: (random) =>
     new StaticBatcher(new PagedKv(poolTokens(random), 4), {
       sequencesMax: 1 + random.int(6),
       fillWaitUs: random.int(4),
     }),
 };
+
+/** Drafts always pay here, and every share of them is accepted. */
+function drafting(inner: Scheduler, random: Random): Scheduler {
+  const draftTokens = 1 + random.int(5);
+  const speculation = { draftTokens, acceptance: random.int(5) / 4, draftShare: 0 };
+  const cost = { name: "one", stepUs: () => 1 };
+  return new SpeculativeScheduler(inner, cost, speculation, 8 + random.int(24));
+}
 
 /** From just enough for one request to room for seven. */
 function poolTokens(random: Random): number {
