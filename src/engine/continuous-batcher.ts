@@ -157,7 +157,8 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
     }
     const isPrefill = this.#batch.size > 0 && this.#batch.decodeSequences < this.#batch.size;
     this.#prefillsInRow = isPrefill ? this.#prefillsInRow + 1 : 0;
-    if (this.#batch.size === 0) this.#goOn("decodes");
+    // Who has been let in with a whole prompt has no other work left.
+    if (this.#batch.size === 0) this.#goOn(this.#isWhole ? "all" : "decodes");
   }
 
   /** With the knowledge of a step ago; if that gave nothing to do, the pipeline is empty and all is known. */
@@ -186,15 +187,19 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
   #goOn(which: "all" | "decodes" | "prefills"): void {
     const tokensMax = this.#isWhole ? Number.POSITIVE_INFINITY : this.#options.tokensMax;
     // The list shrinks from its end while memory is made, at most to the index.
-    for (let i = 0; i < this.#running.length; i += 1) {
-      const budget = tokensMax - this.#batch.tokens;
-      if (budget <= 0) break;
+    let budget = tokensMax - this.#batch.tokens;
+    for (let i = 0; i < this.#running.length && budget > 0; i += 1) {
       const request = this.#running[i]!;
       if (request.state !== "running") continue;
       if (which !== "all" && request.isDecoding !== (which === "decodes")) continue;
       const rest = request.known - request.computed;
       const tokens = Math.min(rest, budget, this.#requestTokensMax);
-      if (this.#makeRoom(request, request.computed + tokens)) this.#batch.add(request, tokens);
+      if (this.#makeRoom(request, request.computed + tokens)) {
+        this.#batch.add(request, tokens);
+        budget -= tokens;
+      }
+      // Room for one may have taken others back.
+      if (this.#isRanked) budget = tokensMax - this.#batch.tokens;
     }
   }
 
