@@ -39,7 +39,7 @@ export function addEngineCommand(program: Command, io: Io): void {
     .option("--scheduling <name>", "chunked, continuous or static", "chunked")
     .option(
       "--memory <name>",
-      "KV memory: paged, prefix (paged, with cache) or contiguous",
+      "KV memory: paged, prefix or radix (with cache, by block or by token), contiguous",
       "paged",
     )
     .option("--context <tokens>", "longest prompt plus output", "16384")

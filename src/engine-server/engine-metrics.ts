@@ -7,7 +7,12 @@
  */
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import { US_PER_S } from "../core/index.ts";
-import type { Engine, EngineConfig, EngineRequest } from "../engine/index.ts";
+import {
+  type Engine,
+  type EngineConfig,
+  type EngineRequest,
+  keepsPrefixes,
+} from "../engine/index.ts";
 import type { LiveCall } from "./live-call.ts";
 import {
   LAG_BUCKETS_S,
@@ -117,7 +122,7 @@ export class EngineMetrics {
     );
     for (const finished_reason of END_REASONS) this.#success.inc({ finished_reason }, 0);
     this.#addState();
-    if (config.memory === "prefix") this.#addPrefixCounters();
+    if (keepsPrefixes(config)) this.#addPrefixCounters();
     this.#addConfig(config);
   }
 
@@ -239,7 +244,7 @@ export class EngineMetrics {
       num_gpu_blocks: String(Math.floor(kv.totalTokens / config.blockTokens)),
       gpu_memory_utilization: String(config.memoryShare),
       cache_dtype: "auto",
-      enable_prefix_caching: config.memory === "prefix" ? "True" : "False",
+      enable_prefix_caching: keepsPrefixes(config) ? "True" : "False",
     };
     const info = new Gauge({
       name: "vllm:cache_config_info",

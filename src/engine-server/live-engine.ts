@@ -15,6 +15,7 @@ import {
   type Engine,
   type EngineConfig,
   type EngineRequest,
+  keepsPrefixes,
   rooflineOf,
 } from "../engine/index.ts";
 import { EngineMetrics } from "./engine-metrics.ts";
@@ -49,7 +50,7 @@ export class LiveEngine {
     const { clock } = options;
     // Traces name prompts in coarse pieces; live text can be told apart block by block, as vLLM does.
     const config = { ...options.config, pieceTokens: options.config.blockTokens };
-    if (config.memory === "prefix") this.pieceTokens = config.pieceTokens;
+    if (keepsPrefixes(config)) this.pieceTokens = config.pieceTokens;
     this.#clock = clock;
     this.#contextMax = config.contextMax;
     this.#waitingMax = options.waitingMax;

@@ -24,6 +24,7 @@ import { ContiguousKv, type KvMemory, PagedKv } from "./kv-memory.ts";
 import { refuseCrossHost } from "./parallel/cross-host.ts";
 import { findLink, type LinkName } from "./parallel/links.ts";
 import { PrefixKv } from "./prefix-kv.ts";
+import { RadixKv } from "./radix-kv.ts";
 import type { EngineSink, Scheduler } from "./scheduler.ts";
 import {
   buildOrder,
@@ -51,7 +52,7 @@ export interface EngineConfig extends SchedulingLevers {
   readonly allowCrossHost: boolean;
   readonly attention: AttentionKernel;
   readonly scheduling: "static" | "continuous" | "chunked";
-  readonly memory: "contiguous" | "paged" | "prefix";
+  readonly memory: "contiguous" | "paged" | "prefix" | "radix";
   /** Longest prompt plus output that is accepted; contiguous memory sets this much aside for each request. */
   readonly contextMax: number;
   readonly blockTokens: number;
@@ -203,6 +204,7 @@ const MEMORIES: Readonly<
   contiguous: (tokens, config) => new ContiguousKv(tokens, config.contextMax),
   paged: (tokens, config) => new PagedKv(tokens, config.blockTokens),
   prefix: (tokens, config) => new PrefixKv(tokens, config.blockTokens, config.pieceTokens),
+  radix: (tokens, config) => new RadixKv(tokens, config.pieceTokens),
 };
 
 const SCHEDULERS: Readonly<
@@ -227,6 +229,11 @@ export function rooflineOf(config: EngineConfig): CostModel {
 export function describeConfig(config: EngineConfig): Record<string, string | number | boolean> {
   const { speculation, ...plain } = config;
   return { ...plain, speculation: speculation ? describeSpeculation(speculation) : "off" };
+}
+
+/** Whether a prompt can take over what an earlier one has computed. */
+export function keepsPrefixes({ memory }: Pick<EngineConfig, "memory">): boolean {
+  return memory === "prefix" || memory === "radix";
 }
 
 export interface BuildOptions {

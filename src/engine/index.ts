@@ -7,6 +7,7 @@ export {
   describeConfig,
   ENGINE_DEFAULTS,
   type EngineConfig,
+  keepsPrefixes,
   kvTokens,
   rooflineOf,
 } from "./config.ts";
@@ -24,6 +25,7 @@ export * from "./order/index.ts";
 export * from "./parallel/index.ts";
 export { PrefixKv } from "./prefix-kv.ts";
 export { type LayerProfileText, ProfileCost, type ProfileCostOptions } from "./profile-cost.ts";
+export { RadixKv } from "./radix-kv.ts";
 export { EngineRequest, type RequestShape, type RequestState } from "./request.ts";
 export { type EngineSink, type PrefixCounters, type Scheduler, WAITING_MAX } from "./scheduler.ts";
 export { buildOrder, SCHEDULING_DEFAULTS, type SchedulingLevers } from "./scheduling-levers.ts";

@@ -6,7 +6,7 @@ import { assert } from "../core/index.ts";
 import type { EngineRequest } from "./request.ts";
 
 export interface KvMemory {
-  readonly name: "contiguous" | "paged" | "prefix";
+  readonly name: "contiguous" | "paged" | "prefix" | "radix";
   readonly totalTokens: number;
   /** Set aside for requests; what is only kept for later reuse does not count. */
   readonly reservedTokens: number;

@@ -4,7 +4,7 @@
  * that meet the limits, then, at that number of GPUs, the levers that trade TTFT for ITL.
  */
 import { isManxError, ManxError } from "../core/index.ts";
-import { checkConfig, ENGINE_DEFAULTS, type EngineConfig } from "../engine/index.ts";
+import { checkConfig, ENGINE_DEFAULTS, type EngineConfig, keepsPrefixes } from "../engine/index.ts";
 import { type Replay, type ReplayOptions, replay, type WorkRequest } from "../load/index.ts";
 import type { RouterName } from "../policy/index.ts";
 import { histogramQuantile } from "../stats/index.ts";
@@ -186,7 +186,7 @@ class Search {
 
 function routingFor(config: EngineConfig, replicas: number): RouterName {
   if (replicas === 1) return "round-robin";
-  return config.memory === "prefix" ? "prefix" : "least-load";
+  return keepsPrefixes(config) ? "prefix" : "least-load";
 }
 
 /** `2 × (4 × h100-sxm), chunked 2048`. */

@@ -1,6 +1,11 @@
 /** A replay in the form of the result document: conditions, counts, distributions and gauges of one run. */
 import { US_PER_S } from "../core/index.ts";
-import { describeConfig, type EngineTotals, type SpeculationTotals } from "../engine/index.ts";
+import {
+  describeConfig,
+  type EngineTotals,
+  keepsPrefixes,
+  type SpeculationTotals,
+} from "../engine/index.ts";
 import { METRIC_LABELS, toDistribution } from "./distribution.ts";
 import type { ReplayOptions } from "./engine-replay.ts";
 import { describeFleet } from "./fleet.ts";
@@ -27,7 +32,7 @@ export function toResultRun(done: Replay, options: ReplayOptions, budgets?: Budg
       offeredPerS: perS(done.offered),
       concurrencyCap: null,
       temperature: options.fleet?.readyUs === undefined ? "warm" : "mixed",
-      cacheMode: config.memory === "prefix" ? "on" : "off",
+      cacheMode: keepsPrefixes(config) ? "on" : "off",
       setup: {
         ...describeConfig(config),
         replicas: pools === undefined ? replicas : pools.prefill + pools.decode,

@@ -1,6 +1,6 @@
 /** SIM-04 — A hit must be contiguous from the start. Block 4; P is 12 tokens = blocks A, B, C, cached and free. */
 import { describe, expect, it } from "vitest";
-import { EngineRequest, PrefixKv } from "../../src/engine/index.ts";
+import { EngineRequest, type KvMemory, PrefixKv, RadixKv } from "../../src/engine/index.ts";
 
 const BLOCK = 4;
 const P = [101, 102, 103];
@@ -10,8 +10,8 @@ function ask(prefixIds: readonly number[], promptTokens: number): EngineRequest 
 }
 
 /** Computes a prompt's whole blocks and lets them go, so that they lie in the cache. */
-function cache(kv: PrefixKv, prefixIds: readonly number[]): void {
-  const request = ask(prefixIds, prefixIds.length * BLOCK);
+function cache(kv: KvMemory, prefixIds: readonly number[], tokens = BLOCK): void {
+  const request = ask(prefixIds, prefixIds.length * tokens);
   expect(kv.admit(request, request.known, kv.match(request))).toBe(true);
   request.computed = request.promptTokens;
   kv.seal(request);
@@ -85,5 +85,27 @@ describe("SIM-04: what can be taken over", () => {
     const kv = new PrefixKv(40, BLOCK);
     cache(kv, [101, 102]);
     expect(kv.match(ask([101, 999], 8))).toBe(4);
+  });
+
+  it("is every token in a radix tree of tokens (g): six shared ones give six", () => {
+    const kv = new RadixKv(40, 1);
+    cache(kv, [1, 2, 3, 4, 5, 6, 7, 8], 1);
+    expect(kv.match(ask([1, 2, 3, 4, 5, 6, 17, 18], 8))).toBe(6);
+    // The same tokens under another adapter have other names (f).
+    expect(kv.match(ask([11, 12, 13, 14, 15, 16, 17, 18], 8))).toBe(0);
+  });
+
+  it("is found out anew at every try in a radix tree too (a, e)", () => {
+    const kv = new RadixKv(12, 1);
+    cache(kv, [1, 2, 3, 4, 5, 6, 7, 8], 1);
+    const asking = ask([1, 2, 3, 4, 5, 6, 7, 8], 12);
+    expect(kv.match(asking)).toBe(8);
+    const filler = ask([], 10);
+    expect(kv.admit(filler, 10, kv.match(filler))).toBe(true);
+    expect(kv.match(asking)).toBe(0);
+    expect(kv.admit(asking, 12, 0)).toBe(false);
+    kv.release(filler);
+    expect(kv.admit(asking, 12, kv.match(asking))).toBe(true);
+    kv.check([asking]);
   });
 });

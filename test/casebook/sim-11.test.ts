@@ -1,6 +1,6 @@
 /** SIM-11 — Hit rates and counters after pre-emption; same-step sharing. */
 import { describe, expect, it } from "vitest";
-import { ContinuousBatcher, PrefixKv } from "../../src/engine/index.ts";
+import { ContinuousBatcher, PrefixKv, RadixKv } from "../../src/engine/index.ts";
 import { StepLog } from "../support/step-log.ts";
 
 const options = { sequencesMax: 8, tokensMax: 64, prompts: "chunked" } as const;
@@ -17,8 +17,11 @@ describe("SIM-11", () => {
     expect(log.requests.R2!.generated).toBe(8);
   });
 
-  it("(b) lets nobody take over in the step that computes it", () => {
-    const scheduler = new ContinuousBatcher(new PrefixKv(32, 1), options);
+  it.each([
+    ["prefix", () => new PrefixKv(32, 1)],
+    ["radix", () => new RadixKv(32, 1)],
+  ])("(b) lets nobody take over in the step that computes it: %s", (_, memory) => {
+    const scheduler = new ContinuousBatcher(memory(), options);
     const log = new StepLog(scheduler);
     log.add("ABCD", { promptTokens: 4, outputTokens: 1, prefixIds: [1, 2, 3, 4] });
     log.add("ABCE", { promptTokens: 4, outputTokens: 1, prefixIds: [1, 2, 3, 5] });
@@ -27,6 +30,17 @@ describe("SIM-11", () => {
     log.add("ABCF", { promptTokens: 4, outputTokens: 1, prefixIds: [1, 2, 3, 6] });
     log.step();
     expect(log.rows[1]!.work).toEqual({ ABCF: 1 });
+  });
+
+  it("(a) counts no hits in a radix tree either; what R2 left is one leaf, and goes as a whole", () => {
+    const scheduler = new ContinuousBatcher(new RadixKv(34, 4), options);
+    const log = new StepLog(scheduler);
+    log.add("R1", { promptTokens: 12, outputTokens: 8 });
+    log.add("R2", { promptTokens: 12, outputTokens: 8 });
+    log.runToEnd();
+    expect(log.preempted).toEqual(["R2"]);
+    expect(scheduler.prefix).toEqual({ queriedTokens: 24, hitTokens: 0, reusedTokens: 0 });
+    expect(log.requests.R2!.generated).toBe(8);
   });
 
   it("(c, d) keeps the first output's time, and counts a pre-empted wait before it", () => {

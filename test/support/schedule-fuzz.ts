@@ -10,9 +10,11 @@ import {
   ContinuousBatcher,
   type ContinuousOptions,
   EngineRequest,
+  type KvMemory,
   type OrderName,
   PagedKv,
   PrefixKv,
+  RadixKv,
   SCHEDULING_DEFAULTS,
   type Scheduler,
   SpeculativeScheduler,
@@ -71,6 +73,12 @@ export const SUBJECTS: Readonly<Record<string, (random: Random) => Scheduler>> =
     drafting(continuous(new PagedKv(poolTokens(random), 4), "chunked", random), random),
   "speculative, prefix": (random) =>
     drafting(continuous(new PrefixKv(poolTokens(random), 4, 8), "whole", random), random),
+  radix: (random) => continuous(new RadixKv(poolTokens(random), 8), "chunked", random),
+  "radix, tokens": (random) => continuous(new RadixKv(poolTokens(random), 4), "whole", random),
+  "radix, step": (random) =>
+    continuous(new RadixKv(poolTokens(random), 5), "chunked", random, { admission: "step" }),
+  "radix, priority": (random) =>
+    ordered("priority", new RadixKv(poolTokens(random), 4), "chunked", random, caps(random)),
   static: (random) =>
     new StaticBatcher(new PagedKv(poolTokens(random), 4), {
       sequencesMax: 1 + random.int(6),
@@ -92,7 +100,7 @@ function poolTokens(random: Random): number {
 }
 
 function continuous(
-  kv: PagedKv | ContiguousKv | PrefixKv,
+  kv: KvMemory,
   prompts: "whole" | "chunked",
   random: Random,
   more: Partial<ContinuousOptions> = {},
@@ -119,7 +127,7 @@ function caps(random: Random): Partial<ContinuousOptions> {
 /** Strict priority and with ageing, with and without pre-emption; the seed decides. */
 function ordered(
   order: OrderName,
-  kv: PagedKv | PrefixKv,
+  kv: KvMemory,
   prompts: "whole" | "chunked",
   random: Random,
   more: Partial<ContinuousOptions> = {},
