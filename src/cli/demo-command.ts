@@ -1,6 +1,6 @@
 /** `manx demo`: shows the tail, cuts it, and proves it, on data that comes with the package. */
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { ManxError } from "../core/index.ts";
@@ -81,7 +81,7 @@ function print(
 
 function openFolder(folder: string, io: Io) {
   try {
-    mkdirSync(folder, { recursive: true });
+    makeFolder(folder);
   } catch (thrown) {
     const cause = thrown as NodeJS.ErrnoException;
     throw new ManxError("MANX_OUTPUT_UNWRITABLE", {
@@ -93,6 +93,14 @@ function openFolder(folder: string, io: Io) {
   const jsonPath = join(folder, "result.json");
   const htmlPath = join(folder, "report.html");
   return { jsonPath, htmlPath, json: openOutput(jsonPath, io), html: openOutput(htmlPath, io) };
+}
+
+/** Level by level: Node 20's own recursive form never returns where a file system such as /proc refuses. */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  const parent = dirname(folder);
+  if (parent !== folder) makeFolder(parent);
+  mkdirSync(folder);
 }
 
 /** A file of the package's own data folder, which lies two levels above this file both in src and in dist. */

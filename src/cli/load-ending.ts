@@ -73,10 +73,18 @@ export function throwVerdict(document: ResultDocument): void {
   if (unknown.length > 0) {
     throw new ManxError("MANX_NOT_TRUSTWORTHY", {
       got: unknown.map(({ text }) => text).join("; "),
+      ...(isAllNotFound(document) && {
+        hint: "the server has no such path: check --url, and --api against what it speaks",
+      }),
     });
   }
   const failed = verdicts.filter(({ status }) => status === "fail");
   if (failed.length > 0) {
     throw new ManxError("MANX_BUDGET_BREACHED", { got: failed.map(({ text }) => text).join("; ") });
   }
+}
+
+function isAllNotFound(document: ResultDocument): boolean {
+  const { offered = 0, failures = {} } = document.runs[0]?.counts ?? {};
+  return offered > 0 && failures["http-404"] === offered;
 }

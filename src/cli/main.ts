@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /** The `manx` command: wires the process to the command table. */
 import { realClock } from "../clock/index.ts";
+import { ManxError, renderError } from "../core/index.ts";
 import type { Io } from "./io.ts";
 import { makeProgram, runProgram } from "./program.ts";
 
@@ -11,8 +12,17 @@ process.on("SIGINT", () => {
   controller.abort();
 });
 process.on("SIGTERM", () => controller.abort());
-// A reader that closes the pipe (`| head`) is no error.
-process.stdout.on("error", () => undefined);
+// A reader that closes the pipe (`| head`) is no error; a disk that is full is one.
+process.stdout.on("error", (cause: NodeJS.ErrnoException) => {
+  if (cause.code === "EPIPE") return;
+  const error = new ManxError("MANX_OUTPUT_UNWRITABLE", {
+    where: "stdout",
+    got: cause.code ?? cause.message,
+  });
+  process.stderr.write(`${renderError(error)}\n`);
+  process.exit(error.exit);
+});
+process.stderr.on("error", () => undefined);
 
 const io: Io = {
   stdout: process.stdout,

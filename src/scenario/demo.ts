@@ -67,7 +67,7 @@ export async function runDemo(options: DemoOptions): Promise<ResultDocument> {
     runs,
     comparisons,
     notes: notes(options),
-    next: "manx engine, and in another terminal: manx load --url http://127.0.0.1:8000 --rate 20/s",
+    next: "npx manx engine, and in another terminal: npx manx load --url http://127.0.0.1:8000",
   });
 }
 

@@ -5,6 +5,17 @@ import { spreadTokens } from "./token-spread.ts";
 const weights = fc.array(fc.nat(1_000), { minLength: 1, maxLength: 50 });
 
 describe("spreadTokens", () => {
+  it("gives every chunk a token where there are enough, so that no gap stands in another's place", () => {
+    const weights = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 60 });
+    fc.assert(
+      fc.property(weights, fc.nat(100), (characters, more) => {
+        const counts = spreadTokens(characters.length + more, characters);
+        expect(Math.min(...counts)).toBeGreaterThanOrEqual(1);
+        expect(counts.reduce((sum, count) => sum + count, 0)).toBe(characters.length + more);
+      }),
+    );
+  });
+
   it("sums to the total and stays within one of the exact share, but for the ends", () => {
     fc.assert(
       fc.property(fc.nat(5_000), weights, (total, some) => {

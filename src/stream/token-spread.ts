@@ -1,13 +1,14 @@
 /**
  * How many tokens were in each chunk, when only their sum is known: in proportion to a weight, rounded by largest
- * remainder, so that the parts sum to the whole exactly.
+ * remainder, so that the parts sum to the whole exactly. A chunk with output has a token, wherever there are enough.
  */
 
 /**
  * @param total whole tokens, 0 to 10⁹.
  * @param weights of the chunks, ≥ 0, at least one.
  * @returns one count a chunk, summing to `total`. The first chunk has a token if there is one, and the last if there are
- *   two: they carried output, and the time between them is the time that the tokens took.
+ *   two: they carried output, and the time between them is the time that the tokens took. Every chunk has one if there are
+ *   as many tokens as chunks; without it a short word's gap would be counted into its neighbour's.
  */
 export function spreadTokens(total: number, weights: readonly number[]): number[] {
   const sum = weights.reduce((before, weight) => before + weight, 0);
@@ -22,9 +23,23 @@ export function spreadTokens(total: number, weights: readonly number[]): number[
   for (const chunk of byRemainder.slice(0, Math.max(0, missing))) counts[chunk]! += 1;
   // A share just below a whole number may have been rounded up to it.
   if (missing < 0) counts[largest(counts)]! += missing;
+  if (total >= counts.length) giveEachOne(counts);
   if (total >= 1) giveOne(counts, 0);
   if (total >= 2) giveOne(counts, counts.length - 1);
   return counts;
+}
+
+/** Takes from those that have more than one, the largest first and each in turn, for those that have none. */
+function giveEachOne(counts: number[]): void {
+  const without = [...counts.keys()].filter((chunk) => counts[chunk] === 0);
+  const donors = [...counts.keys()].sort((a, b) => counts[b]! - counts[a]! || a - b);
+  while (without.length > 0) {
+    for (const donor of donors) {
+      if (without.length === 0 || counts[donor]! <= 1) break;
+      counts[donor]! -= 1;
+      counts[without.pop()!] = 1;
+    }
+  }
 }
 
 /** Gives a chunk without tokens one from the chunk that has most to spare; the first keeps one, so there must be enough. */
