@@ -6,6 +6,7 @@
  *
  *     "manx": {"output_tokens": 211}                                          text of exactly this length
  *     "manx": {"tool_calls": [{"name": "search", "arguments": {"q": "x"}}]}   these calls, after that text if both
+ *     "manx": {"fault": {"kind": "stall", "after": 5, "for": "2s"}}           and what goes wrong (fault-schema.ts)
  */
 import {
   asObject,
@@ -17,6 +18,7 @@ import {
   optionalObject,
   optionalText,
   refuseIf,
+  refuseUnknownFields,
 } from "./fields.ts";
 import { PromptDigest } from "./prompt-digest.ts";
 import { jsonOfSchema } from "./schema-default.ts";
@@ -51,7 +53,7 @@ const TOOL_CALLS_MAX = 128;
  * @throws MANX_REQUEST_INVALID naming the field.
  */
 export function parseChatRequest(body: Fields, pieceTokens?: number): CallRequest {
-  const script = optionalObject(body, "manx") ?? {};
+  const script = scriptOf(body);
   const toolCalls = [...scriptedCalls(script), ...forcedCalls(body, script)];
   refuseIf(optionalFlag(body, "logprobs"), "logprobs", "false", true);
   const common = commonOf(body, script);
@@ -69,7 +71,7 @@ export function parseChatRequest(body: Fields, pieceTokens?: number): CallReques
 
 /** As `parseChatRequest`. @throws MANX_REQUEST_INVALID naming the field. */
 export function parseCompletionRequest(body: Fields, pieceTokens?: number): CallRequest {
-  const script = optionalObject(body, "manx") ?? {};
+  const script = scriptOf(body);
   refuseIf(optionalFlag(body, "echo"), "echo", "false", true);
   refuseIf((body.logprobs ?? undefined) !== undefined, "logprobs", "nothing", body.logprobs);
   return {
@@ -79,6 +81,14 @@ export function parseCompletionRequest(body: Fields, pieceTokens?: number): Call
     toolCalls: [],
     json: undefined,
   };
+}
+
+const SCRIPT_FIELDS = ["output_tokens", "tool_calls", "fault"];
+
+function scriptOf(body: Fields): Fields {
+  const script = optionalObject(body, "manx") ?? {};
+  refuseUnknownFields(script, SCRIPT_FIELDS, "manx");
+  return script;
 }
 
 type Common = Omit<CallRequest, "prompt" | "maxTokens" | "toolCalls" | "json">;

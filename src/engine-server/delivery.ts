@@ -27,7 +27,7 @@ export interface DeliveryParts {
   readonly promptTokens: number;
 }
 
-function usageOf({ promptTokens, answer }: DeliveryParts, cachedTokens: number): Usage {
+export function usageOf({ promptTokens, answer }: DeliveryParts, cachedTokens: number): Usage {
   return {
     prompt_tokens: promptTokens,
     completion_tokens: answer.tokens,

@@ -13,6 +13,7 @@ import {
   type EngineRequest,
   keepsPrefixes,
 } from "../engine/index.ts";
+import { FAULT_KINDS, type FaultKind } from "./fault.ts";
 import type { LiveCall } from "./live-call.ts";
 import {
   LAG_BUCKETS_S,
@@ -94,6 +95,12 @@ export class EngineMetrics {
     labelNames: ["code"],
     registers: [this.#registry],
   });
+  readonly #faults = new Counter({
+    name: "manx_engine_faults_total",
+    help: "Faults that happened because somebody asked for them, by kind",
+    labelNames: ["kind"],
+    registers: [this.#registry],
+  });
   readonly #promptLengths: Histogram;
   readonly #outputLengths: Histogram;
   readonly #limits: Histogram;
@@ -121,6 +128,7 @@ export class EngineMetrics {
       lengths,
     );
     for (const finished_reason of END_REASONS) this.#success.inc({ finished_reason }, 0);
+    for (const kind of FAULT_KINDS) this.#faults.inc({ kind }, 0);
     this.#addState();
     if (keepsPrefixes(config)) this.#addPrefixCounters();
     this.#addConfig(config);
@@ -169,6 +177,10 @@ export class EngineMetrics {
 
   preempted(): void {
     this.#preemptions.inc();
+  }
+
+  faulted(kind: FaultKind): void {
+    this.#faults.inc({ kind });
   }
 
   refused(code: string): void {

@@ -15,7 +15,8 @@ import { VERSION } from "../version.ts";
 import { Answer } from "./answer.ts";
 import { sendApiError } from "./api-error.ts";
 import { type CallRequest, parseChatRequest, parseCompletionRequest } from "./call-request.ts";
-import { type Delivery, StreamDelivery, WholeDelivery } from "./delivery.ts";
+import type { Fault, FaultShare } from "./fault.ts";
+import { FaultDesk } from "./fault-desk.ts";
 import type { Fields } from "./fields.ts";
 import { LiveCall } from "./live-call.ts";
 import { LiveEngine } from "./live-engine.ts";
@@ -39,6 +40,8 @@ export interface EngineServerOptions {
   readonly waitingMax?: number;
   /** Largest request body; default 8 MiB. */
   readonly bodyBytesMax?: number;
+  /** Faults of all traffic; a request that asks for one of its own gets that instead. */
+  readonly faults?: readonly FaultShare[];
   /** In place of the roofline. */
   readonly cost?: CostModel;
   /** Verifies conservation after every step. */
@@ -98,6 +101,15 @@ const COMPLETION: Endpoint = {
   form: (head) => new CompletionForm(head),
 };
 
+/** A request that may go to the engine. */
+interface Arrival {
+  readonly endpoint: Endpoint;
+  readonly asked: CallRequest;
+  readonly fault: Fault | undefined;
+  readonly response: ServerResponse;
+  readonly arrivedUs: number;
+}
+
 type Handler = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
 
 class EngineHost {
@@ -110,6 +122,7 @@ class EngineHost {
   readonly #bodyBytesMax: number;
   readonly #createdS: number;
   readonly #routes: ReadonlyMap<string, Handler>;
+  readonly #faults: FaultDesk;
   readonly #responses = new Set<ServerResponse>();
   #onQuiet: (() => void) | undefined;
   #draining = false;
@@ -148,10 +161,19 @@ class EngineHost {
     this.server = createServer({ noDelay: true, keepAliveTimeout: KEEP_ALIVE_MS }, (...pair) => {
       void this.#answer(...pair);
     });
+    this.#faults = new FaultDesk({
+      server: this.server,
+      clock,
+      shares: options.faults ?? [],
+      seed,
+      hangingMax: options.waitingMax ?? WAITING_MAX,
+      onStrike: (kind) => this.live.metrics.faulted(kind),
+    });
   }
 
   async close(drainUs: number): Promise<void> {
     this.#draining = true;
+    this.#faults.end();
     this.server.close();
     this.server.closeIdleConnections();
     await this.#quiet(drainUs);
@@ -218,35 +240,31 @@ class EngineHost {
     const arrivedUs = this.#clock.nowUs();
     const asked = endpoint.parse(body, this.live.pieceTokens);
     this.#assertServed(asked.model);
+    const fault = this.#faults.faultOf(request, body);
     // Others may have come in while the body did, and this client may have gone.
     this.#assertOpen();
     if (response.destroyed) return;
-    const call = this.#callOf(endpoint, asked, response, arrivedUs);
+    if (this.#faults.instead(fault, response)) return;
+    const call = this.#callOf({ endpoint, asked, fault, response, arrivedUs });
     const submitted = this.live.submit(call);
     response.on("close", () => this.live.abort(submitted));
     call.delivery.accepted();
   }
 
   /** @throws MANX_REQUEST_NEVER_FITS by the limit that the caller set, as real engines check it. */
-  #callOf(
-    endpoint: Endpoint,
-    asked: CallRequest,
-    response: ServerResponse,
-    arrivedUs: number,
-  ): LiveCall {
+  #callOf({ endpoint, asked, fault, response, arrivedUs }: Arrival): LiveCall {
     const promptTokens = asked.prompt.tokens;
     const outputTokens = asked.maxTokens ?? asked.outputTokens ?? 1;
     this.live.engine.assertFits({ promptTokens, outputTokens });
     const answer = new Answer(asked, this.live.roomTokens - promptTokens, this.#seed);
-    const form = endpoint.form({
+    const head: ResponseHead = {
       id: endpoint.idPrefix + this.#nextId(),
       model: this.#servedModel,
       createdS: Math.floor(this.#clock.wallMs() / 1_000),
-    });
-    const parts = { response, form, answer, promptTokens };
-    const delivery: Delivery = asked.stream
-      ? new StreamDelivery(parts, asked.includeUsage)
-      : new WholeDelivery(parts);
+    };
+    const { stream, includeUsage } = asked;
+    const wish = { stream, includeUsage, head, form: endpoint.form };
+    const delivery = this.#faults.deliveryOf(fault, { response, answer, promptTokens }, wish);
     return new LiveCall(asked, answer, delivery, arrivedUs);
   }
 

@@ -2,7 +2,7 @@
  * Reads one field of a request body each, or says which field is wrong, what it should be and what came. A field that is
  * null counts as absent, as client libraries send it for options that were not set.
  */
-import { ManxError } from "../core/index.ts";
+import { ManxError, nearestName } from "../core/index.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -12,6 +12,25 @@ const SHOWN_CHARS = 60;
 export function invalid(where: string, expected: string, got: unknown): ManxError {
   const what = `invalid ${where}`;
   return new ManxError("MANX_REQUEST_INVALID", { what, where, expected, got: show(got) });
+}
+
+/** For a name that a fixed list does not have: the list, and the nearest one. */
+export function unknownName(where: string, names: readonly string[], got: unknown): ManxError {
+  const near = typeof got === "string" ? nearestName(got, names) : undefined;
+  return new ManxError("MANX_REQUEST_INVALID", {
+    what: `invalid ${where}`,
+    where,
+    expected: `one of ${names.join(", ")}`,
+    got: show(got),
+    ...(near !== undefined && { hint: `did you mean "${near}"?` }),
+  });
+}
+
+/** For objects of Manx's own, where a misspelt field would do nothing without a word. */
+export function refuseUnknownFields(fields: Fields, names: readonly string[], where: string): void {
+  const unknown = Object.keys(fields).find((name) => !names.includes(name));
+  if (unknown !== undefined)
+    throw unknownName(`${where}.${show(unknown).slice(1, -1)}`, names, unknown);
 }
 
 /** Enough of a value to recognise it by; never a whole prompt. */

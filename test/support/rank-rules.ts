@@ -13,7 +13,10 @@ export interface FolderRow {
 /** What each folder may take from outside the project, and why it is worth a dependency. */
 export const PACKAGES_ALLOWED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   core: { "fastest-levenshtein": "nearest names in errors; 2 kB, no dependencies" },
-  "engine-server": { "prom-client": "the /metrics text format" },
+  "engine-server": {
+    "prom-client": "the /metrics text format",
+    zod: "faults as written, and the schema of the config file",
+  },
   gateway: { undici: "upstream pools", "prom-client": "the /metrics text format" },
   load: { undici: "one dispatcher per target", zod: "the schema of the result document" },
   cli: { commander: "the command table" },
