@@ -1,10 +1,12 @@
 /** `manx load` as a user meets it: what it refuses, and with which words. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { makeProgram, runProgram } from "../src/cli/program.ts";
 import { RealClock } from "../src/clock/index.ts";
+import { close, listen } from "../src/http/index.ts";
 import { FakeIo } from "./support/fake-io.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "manx-cli-load-"));
@@ -52,6 +54,19 @@ const REFUSED: readonly (readonly [string, readonly string[], string, RegExp])[]
   ],
   ["no URL at all", ["--url", "localhost:8000"], "MANX_URL", /http:/],
 ];
+
+describe("a server that does not speak the API", () => {
+  it("is told as that, not as too high a rate", async () => {
+    const server = createServer((_request, response) => response.writeHead(404).end("{}"));
+    const url = await listen(server, { port: 0 });
+    const args = ["--url", url, "--api", "anthropic", "--model", "x", "--no-calibrate"];
+    const done = await load([...args, "--rate", "20/s", "--duration", "500ms"]);
+    await close(server, { cutOpen: true });
+    expect(done.code).toBe(4);
+    expect(done.err).toContain("http-404");
+    expect(done.err).toContain("try: the server has no such path: check --url, and --api");
+  });
+});
 
 describe("usage errors (exit 2, nothing on stdout)", () => {
   for (const [name, args, code, text] of REFUSED) {

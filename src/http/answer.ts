@@ -35,7 +35,10 @@ const OPENAI_TYPES: Readonly<Record<number, string>> = {
   429: "rate_limit_error",
 };
 
-/** The body that a client library of that API turns into its own typed error. `code` is always Manx's stable one. */
+/**
+ * The body that a client library of that API turns into its own typed error. `code` is Manx's stable one. (The twin, which
+ * stands for a real engine, has OpenAI's own word there and this code in `manx_code`: engine-server/api-error.ts.)
+ */
 export function errorBody(error: ManxError, dialect: ErrorDialect): Record<string, unknown> {
   const { status } = error;
   const parts = [error.message];
