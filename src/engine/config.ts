@@ -244,6 +244,7 @@ export interface BuildOptions {
   readonly checked?: boolean;
   readonly readyUs?: number;
   readonly interference?: Interference;
+  readonly lagLimitUs?: number;
   readonly afterStep?: () => void;
   /** Puts another memory round the config's. */
   readonly wrapKv?: (kv: KvMemory) => KvMemory;
@@ -277,6 +278,7 @@ export function buildEngine(config: EngineConfig, options: BuildOptions): Engine
     ...(options.checked !== undefined && { checked: options.checked }),
     ...(options.readyUs !== undefined && { readyUs: options.readyUs }),
     ...(options.interference !== undefined && { interference: options.interference }),
+    ...(options.lagLimitUs !== undefined && { lagLimitUs: options.lagLimitUs }),
     ...(options.afterStep !== undefined && { afterStep: options.afterStep }),
   });
 }

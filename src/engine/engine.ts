@@ -5,7 +5,7 @@
  *
  * A step ends at its start plus its price, not when a timer happened to run, so a late timer delays nobody but its own
  * reader and errors do not add up. Against a real clock the engine keeps count of how late it ran, and gives up the lost
- * time once it is more than `LAG_LIMIT_US` behind, instead of rushing through steps to catch up.
+ * time once it is more than `lagLimitUs` behind, instead of rushing through steps to catch up.
  */
 import type { Cancel, Clock } from "../clock/index.ts";
 import { ManxError } from "../core/index.ts";
@@ -15,6 +15,7 @@ import { finishUs, type Interference } from "./interference/index.ts";
 import { EngineRequest, type RequestShape } from "./request.ts";
 import type { EngineSink, Scheduler } from "./scheduler.ts";
 
+/** How far behind a live engine gives up the lost time, unless it is told otherwise. */
 const LAG_LIMIT_US = 100_000;
 
 export interface EngineOptions {
@@ -30,6 +31,8 @@ export interface EngineOptions {
   readonly readyUs?: number;
   /** Who else uses the GPU. */
   readonly interference?: Interference;
+  /** Real time only: the lag at which lost time is given up. Default 100 ms. */
+  readonly lagLimitUs?: number;
   /** Called when a step has been settled, before the next is planned. */
   readonly afterStep?: () => void;
 }
@@ -46,9 +49,10 @@ export interface EngineTotals {
   liveTokenSteps: number;
   reservedTokenSteps: number;
   totalTokenSteps: number;
-  /** Real time only: steps given up to lag, and the largest lag seen. */
+  /** Real time only: the largest lag seen, how often lost time was given up, and how much of it. */
   lagUsMax: number;
   resyncs: number;
+  lostUs: number;
 }
 
 export class Engine {
@@ -63,6 +67,7 @@ export class Engine {
     totalTokenSteps: 0,
     lagUsMax: 0,
     resyncs: 0,
+    lostUs: 0,
   };
   readonly #options: EngineOptions;
   readonly #sink: EngineSink;
@@ -158,7 +163,7 @@ export class Engine {
   }
 
   #settle(batch: Batch, endUs: number, tookUs: number): void {
-    const { clock, scheduler, checked } = this.#options;
+    const { clock, scheduler, checked, lagLimitUs = LAG_LIMIT_US } = this.#options;
     this.#count(batch, tookUs);
     scheduler.commit(batch, endUs, this.#sink);
     if (checked === true) scheduler.check();
@@ -166,8 +171,13 @@ export class Engine {
     this.#busy = false;
     const lagUs = clock.nowUs() - endUs;
     if (lagUs > this.totals.lagUsMax) this.totals.lagUsMax = lagUs;
-    if (lagUs > LAG_LIMIT_US) this.totals.resyncs += 1;
-    this.#kick(lagUs > LAG_LIMIT_US ? clock.nowUs() : endUs);
+    if (lagUs <= lagLimitUs) {
+      this.#kick(endUs);
+      return;
+    }
+    this.totals.resyncs += 1;
+    this.totals.lostUs += lagUs;
+    this.#kick(clock.nowUs());
   }
 
   #count(batch: Batch, tookUs: number): void {

@@ -17,6 +17,7 @@ export { type AttentionKernel, type CostModel, RooflineCost } from "./cost-model
 export * from "./data-sheets.ts";
 export * from "./disaggregated/index.ts";
 export { Engine, type EngineOptions, type EngineTotals } from "./engine.ts";
+export * from "./fleet/index.ts";
 export * from "./interference/index.ts";
 export { KernelTableCost, type KernelTableText } from "./kernel-table-cost.ts";
 export { ContiguousKv, type KvMemory, PagedKv } from "./kv-memory.ts";

@@ -5,15 +5,8 @@
  * pools do not fit the workload's mix of lengths.
  */
 import { formatUs, ManxError } from "../core/index.ts";
-import type { EngineConfig, LinkName } from "../engine/index.ts";
-import {
-  type Budgets,
-  describePools,
-  type Pools,
-  type Replay,
-  replay,
-  type WorkRequest,
-} from "../load/index.ts";
+import { describePools, type EngineConfig, type LinkName, type Pools } from "../engine/index.ts";
+import { type Budgets, type Replay, replay, type WorkRequest } from "../load/index.ts";
 import { histogramQuantile } from "../stats/index.ts";
 
 export interface PoolPlanOptions {

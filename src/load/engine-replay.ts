@@ -5,11 +5,16 @@
  */
 import { SimClock } from "../clock/index.ts";
 import { assert, lookUp, ManxError } from "../core/index.ts";
-import type { CostModel, EngineConfig } from "../engine/index.ts";
+import {
+  buildServing,
+  type CostModel,
+  checkFleet,
+  type EngineConfig,
+  type Fleet,
+  type Pools,
+} from "../engine/index.ts";
 import { ROUTERS, type RouterName } from "../policy/index.ts";
-import { checkFleet, type Fleet } from "./fleet.ts";
 import { type Budgets, type Replay, ReplayCollector } from "./replay-collector.ts";
-import { buildServing, type Pools } from "./serving.ts";
 import type { WorkRequest } from "./work-request.ts";
 
 export interface ReplayOptions {

@@ -5,7 +5,6 @@ export { type Calibration, calibrate } from "./calibrate.ts";
 export type { LoadProgress } from "./collector.ts";
 export { METRIC_LABELS, type MetricName, toDistribution } from "./distribution.ts";
 export { type ReplayOptions, replay } from "./engine-replay.ts";
-export type { Fleet } from "./fleet.ts";
 export { hostFacts } from "./host-facts.ts";
 export { LiveTarget, type LiveTargetOptions } from "./live-target.ts";
 export { makeDocument } from "./load-document.ts";
@@ -27,7 +26,6 @@ export {
   SCHEMA_VERSION,
 } from "./result-document.ts";
 export { servedModel } from "./served-model.ts";
-export { describePools, type Pools } from "./serving.ts";
 export type { FailureClass, Job, Outcome, StreamTimes, Target } from "./target.ts";
 export { readTrace, type Trace, type TraceOptions } from "./trace-reader.ts";
 export type { WorkRequest } from "./work-request.ts";

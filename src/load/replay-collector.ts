@@ -8,11 +8,11 @@ import type {
   EngineTotals,
   HandoverTotals,
   PrefixCounters,
+  Serving,
   SpeculationTotals,
 } from "../engine/index.ts";
 import { Histogram } from "../stats/index.ts";
 import type { MetricName } from "./distribution.ts";
-import type { Serving } from "./serving.ts";
 import type { WorkRequest } from "./work-request.ts";
 
 /** Per-request limits that make a request count as served well. */

@@ -2,16 +2,17 @@
 import { US_PER_S } from "../core/index.ts";
 import {
   describeConfig,
+  describeFleet,
+  describePools,
   type EngineTotals,
   keepsPrefixes,
+  type Pools,
   type SpeculationTotals,
 } from "../engine/index.ts";
 import { METRIC_LABELS, toDistribution } from "./distribution.ts";
 import type { ReplayOptions } from "./engine-replay.ts";
-import { describeFleet } from "./fleet.ts";
 import { type Budgets, REPLAY_METRICS, type Replay } from "./replay-collector.ts";
 import type { ResultRun } from "./result-document.ts";
-import { describePools, type Pools } from "./serving.ts";
 
 /** The replay as a run of the result document. */
 export function toResultRun(done: Replay, options: ReplayOptions, budgets?: Budgets): ResultRun {

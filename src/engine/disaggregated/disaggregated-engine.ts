@@ -49,6 +49,8 @@ export interface DisaggregatedOptions {
   readonly cost?: CostModel;
   readonly decodeCost?: CostModel;
   readonly checked?: boolean;
+  /** As of an `Engine`. */
+  readonly lagLimitUs?: number;
 }
 
 interface Source {
@@ -151,6 +153,7 @@ export class DisaggregatedEngine {
       clock: this.#clock,
       ...(options.cost !== undefined && { cost: options.cost }),
       ...(options.checked !== undefined && { checked: options.checked }),
+      ...(options.lagLimitUs !== undefined && { lagLimitUs: options.lagLimitUs }),
       wrapKv: (inner) => {
         kv = new SourceKv(inner);
         return kv;
@@ -179,6 +182,7 @@ export class DisaggregatedEngine {
         clock: this.#clock,
         ...(cost !== undefined && { cost }),
         ...(options.checked !== undefined && { checked: options.checked }),
+        ...(options.lagLimitUs !== undefined && { lagLimitUs: options.lagLimitUs }),
         wrapKv: (inner) => {
           kv = new LandingKv(inner);
           return kv;

@@ -2,15 +2,15 @@
  * What happens to the replicas of a fleet beside the requests: some start cold, some have a neighbour on their GPU, and
  * all share it with a background load that follows the hour. The balancer knows nothing of it, as most do not.
  */
-import { ManxError, US_PER_S } from "../core/index.ts";
+import { ManxError, US_PER_S } from "../../core/index.ts";
+import type { BuildOptions } from "../config.ts";
 import {
-  type BuildOptions,
   type DayOfLoad,
   HourlyLoad,
   type Neighbour,
   NoisyNeighbour,
   together,
-} from "../engine/index.ts";
+} from "../interference/index.ts";
 
 export interface Fleet {
   /** By replica: time of the run at which it starts to compute. Those not named are ready at once. */

@@ -1,22 +1,21 @@
 /**
- * What a replay sends its requests to: replicas of one engine, or a prefill and a decode pool. Both have entries that a
- * router picks from, and engines whose steps are added up.
+ * What requests are sent to: replicas of one engine, or a prefill and a decode pool. Both have entries that a router
+ * picks from, and engines whose steps are added up. A replay in virtual time and a live server use the same one.
  */
-import type { Clock } from "../clock/index.ts";
+import type { Clock } from "../../clock/index.ts";
+import { buildEngine, type EngineConfig } from "../config.ts";
+import type { CostModel } from "../cost-model.ts";
 import {
-  buildEngine,
-  type CostModel,
   DisaggregatedEngine,
   type DisaggregatedSink,
-  type Engine,
-  type EngineConfig,
-  type HandoverTotals,
-  type LinkName,
-  type RequestShape,
-} from "../engine/index.ts";
+} from "../disaggregated/disaggregated-engine.ts";
+import type { HandoverTotals } from "../disaggregated/handover.ts";
+import type { Engine } from "../engine.ts";
+import type { LinkName } from "../parallel/links.ts";
+import type { EngineRequest, RequestShape } from "../request.ts";
 import { engineConditions, type Fleet } from "./fleet.ts";
 
-/** Prefill and decode on engines of their own, all of the replay's config. */
+/** Prefill and decode on engines of their own, all of one config. */
 export interface Pools {
   readonly prefill: number;
   readonly decode: number;
@@ -37,6 +36,9 @@ export interface ServingOptions {
   readonly fleet?: Fleet;
   readonly seed: number;
   readonly cost?: CostModel;
+  readonly checked?: boolean;
+  /** As of an `Engine`. */
+  readonly lagLimitUs?: number;
 }
 
 export interface Serving {
@@ -48,7 +50,9 @@ export interface Serving {
   readonly openTokens: readonly number[] | undefined;
   readonly handovers: HandoverTotals | undefined;
   /** @throws MANX_REQUEST_NEVER_FITS */
-  submit(entry: number, shape: RequestShape, tag: unknown): void;
+  submit<Tag>(entry: number, shape: RequestShape, tag: Tag): EngineRequest<Tag>;
+  /** @param entry the one that it was submitted to. Answers false if it had already ended. */
+  abort(entry: number, request: EngineRequest): boolean;
 }
 
 /** @throws MANX_CONFIG_IMPOSSIBLE, MANX_NAME_UNKNOWN */
@@ -58,13 +62,12 @@ export function buildServing(options: ServingOptions): Serving {
 }
 
 function replicasOf(options: ServingOptions): Serving {
-  const { clock, sink, config, cost, fleet, seed } = options;
+  const { config, fleet, seed } = options;
   const engines = Array.from({ length: options.replicas }, (_, replica) =>
     buildEngine(config, {
-      clock,
-      sink,
+      ...sharedBy(options),
+      sink: options.sink,
       ...(fleet !== undefined && engineConditions(fleet, replica, seed)),
-      ...(cost !== undefined && { cost }),
     }),
   );
   return {
@@ -73,18 +76,17 @@ function replicasOf(options: ServingOptions): Serving {
     openTokens: undefined,
     handovers: undefined,
     submit: (entry, shape, tag) => engines[entry]!.submit(shape, tag),
+    abort: (entry, request) => engines[entry]!.abort(request),
   };
 }
 
 function poolsOf(options: ServingOptions, pools: Pools): Serving {
-  const { clock, sink, config, cost } = options;
   const both = new DisaggregatedEngine({
-    clock,
-    sink,
+    ...sharedBy(options),
+    sink: options.sink,
     engines: { prefill: pools.prefill, decode: pools.decode },
-    prefill: config,
+    prefill: options.config,
     link: pools.link,
-    ...(cost !== undefined && { cost }),
   });
   return {
     entries: both.prefillEngines,
@@ -92,5 +94,15 @@ function poolsOf(options: ServingOptions, pools: Pools): Serving {
     openTokens: both.openPromptTokens,
     handovers: both.handovers,
     submit: (entry, shape, tag) => both.submit(shape, tag, entry),
+    abort: (_, request) => both.abort(request),
+  };
+}
+
+function sharedBy({ clock, cost, checked, lagLimitUs }: ServingOptions) {
+  return {
+    clock,
+    ...(cost !== undefined && { cost }),
+    ...(checked !== undefined && { checked }),
+    ...(lagLimitUs !== undefined && { lagLimitUs }),
   };
 }
