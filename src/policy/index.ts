@@ -1,4 +1,6 @@
 /** Decisions without I/O, on an injected clock where they need one. */
+
+export * from "./call/index.ts";
 export {
   LeastLoad,
   PrefixAffinity,
@@ -8,4 +10,4 @@ export {
   type RoutedRequest,
   type Router,
   type RouterName,
-} from "./routing.ts";
+} from "./routing/index.ts";

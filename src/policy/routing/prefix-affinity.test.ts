@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { LeastLoad, PrefixAffinity, ROUTERS, RoundRobin } from "./routing.ts";
+import { LeastLoad, PrefixAffinity, ROUTERS, RoundRobin } from "./index.ts";
 
 const names = (...prefixIds: number[]): { prefixIds: number[] } => ({ prefixIds });
 

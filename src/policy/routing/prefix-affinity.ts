@@ -1,45 +1,7 @@
-/**
- * Which replica gets a request. Pure decisions over what the router knows: how much work each replica has open, and which
- * prefixes it has seen lately. The same object routes simulated replicas and live ones.
- */
-import { assert } from "../core/index.ts";
-
-export interface RoutedRequest {
-  /** Names of the prompt's pieces from the start; empty if unknown. A name stands for all up to its end. */
-  readonly prefixIds: readonly number[];
-}
-
-export interface Router {
-  readonly name: string;
-  /**
-   * @param openTokens by replica: tokens of its open requests, prompt and expected output.
-   * @returns index of the replica. The choice is remembered, so ask once per request.
-   */
-  pick(request: RoutedRequest, openTokens: readonly number[]): number;
-}
-
-export class RoundRobin implements Router {
-  readonly name = "round-robin";
-  #next = 0;
-
-  pick(_: RoutedRequest, openTokens: readonly number[]): number {
-    const picked = this.#next % openTokens.length;
-    this.#next = picked + 1;
-    return picked;
-  }
-}
-
-/** The replica with the fewest open tokens; ties go round, so that replica 0 is not everybody's first choice. */
-export class LeastLoad implements Router {
-  readonly name = "least-load";
-  #start = 0;
-
-  pick(_: RoutedRequest, openTokens: readonly number[]): number {
-    const picked = lightest(openTokens, this.#start);
-    this.#start = (picked + 1) % openTokens.length;
-    return picked;
-  }
-}
+/** Prefix affinity in its simplest form: the share of the prompt that a replica was sent before, less a charge for load. */
+import { assert } from "../../core/index.ts";
+import { lightest } from "./lightest.ts";
+import type { RoutedRequest, Router } from "./router.ts";
 
 export interface PrefixAffinityOptions {
   /**
@@ -119,23 +81,3 @@ export class PrefixAffinity implements Router {
     }
   }
 }
-
-/** Index of the smallest value, looking from `start` round. */
-function lightest(openTokens: readonly number[], start: number): number {
-  assert(openTokens.length > 0, "there is a replica");
-  let best = start % openTokens.length;
-  for (let i = 1; i < openTokens.length; i += 1) {
-    const replica = (start + i) % openTokens.length;
-    if (openTokens[replica]! < openTokens[best]!) best = replica;
-  }
-  return best;
-}
-
-/** Routers by name, made new for each use since they remember. */
-export const ROUTERS: Readonly<Record<"round-robin" | "least-load" | "prefix", () => Router>> = {
-  "round-robin": () => new RoundRobin(),
-  "least-load": () => new LeastLoad(),
-  prefix: () => new PrefixAffinity(),
-};
-
-export type RouterName = keyof typeof ROUTERS;
