@@ -51,6 +51,31 @@ export const ERROR_TABLE = {
     exit: 2,
     hint: "change one of the numbers named above",
   },
+  MANX_CONFIG_SYNTAX: {
+    summary: "a configuration file cannot be read as JSON with comments",
+    exit: 2,
+    hint: "mend the line shown; comments and trailing commas are allowed",
+  },
+  MANX_CONFIG_KEY: {
+    summary: "a key that the configuration does not have",
+    exit: 2,
+    hint: "run manx config schema for all keys",
+  },
+  MANX_CONFIG_VALUE: {
+    summary: "a value that the configuration cannot have",
+    exit: 2,
+    hint: "run manx config schema for all values",
+  },
+  MANX_CONFIG_DOUBTFUL: {
+    summary: "a configuration that works, but not as it seems to",
+    exit: 2,
+    hint: "change it, or leave it if it is meant so",
+  },
+  MANX_SECRET_MISSING: {
+    summary: "a secret that the configuration names cannot be read",
+    exit: 2,
+    hint: "set the variable, or make the file readable for this user",
+  },
   MANX_URL: {
     summary: "not a usable URL",
     exit: 2,

@@ -11,6 +11,8 @@ export interface ErrorParts {
   readonly what?: string;
   /** File and line, flag, header or field. */
   readonly where?: string;
+  /** Lines of the source at fault, with a caret under it; shown below `where`. Must never hold a secret. */
+  readonly excerpt?: string;
   readonly expected?: string;
   readonly got?: string;
   readonly hint?: string;
@@ -22,6 +24,7 @@ export interface ErrorParts {
 export class ManxError extends Error {
   readonly code: ErrorCode;
   readonly where: string | undefined;
+  readonly excerpt: string | undefined;
   readonly expected: string | undefined;
   readonly got: string | undefined;
   readonly hint: string;
@@ -34,6 +37,7 @@ export class ManxError extends Error {
     this.name = "ManxError";
     this.code = code;
     this.where = parts.where;
+    this.excerpt = parts.excerpt;
     this.expected = parts.expected;
     this.got = parts.got;
     this.hint = parts.hint ?? ERROR_TABLE[code].hint;
@@ -59,6 +63,7 @@ export class ManxError extends Error {
       code: this.code,
       message: this.message,
       ...(this.where !== undefined && { where: this.where }),
+      ...(this.excerpt !== undefined && { excerpt: this.excerpt }),
       ...(this.expected !== undefined && { expected: this.expected }),
       ...(this.got !== undefined && { got: this.got }),
       hint: this.hint,
@@ -81,7 +86,8 @@ export function toManxError(thrown: unknown): ManxError {
 }
 
 /**
- * Four lines for a terminal: what, where, why, try. Lines without content are left out.
+ * Four lines for a terminal: what, where, why, try. Lines without content are left out; an excerpt of the file at fault
+ * stands below where.
  *
  *     error MANX_DURATION: not a duration
  *       at --slo
@@ -91,6 +97,7 @@ export function toManxError(thrown: unknown): ManxError {
 export function renderError(error: ManxError): string {
   const lines = [`error ${error.code}: ${error.message}`];
   if (error.where !== undefined) lines.push(`  at ${error.where}`);
+  for (const line of error.excerpt?.split("\n") ?? []) lines.push(`    ${line}`);
   const why = [
     error.expected === undefined ? "" : `expected ${error.expected}`,
     error.got === undefined ? "" : `got ${error.got}`,

@@ -5,6 +5,7 @@
  *     {"kind": "stall", "after": 5, "for": "2s"}          x-manx-fault: stall; after=5; for=2s
  */
 import { z } from "zod";
+import { issueText } from "../config/index.ts";
 import { parseDurationUs } from "../core/index.ts";
 import {
   FAULT_KINDS,
@@ -15,7 +16,6 @@ import {
   type FaultStatus,
 } from "./fault.ts";
 import { asObject, invalid, refuseUnknownFields, unknownName } from "./fields.ts";
-import { issueText } from "./schema-issue.ts";
 
 /** Longest silence that can be asked for; "no `for`" is longer than all. */
 const LONGEST_US = 3_600_000_000;

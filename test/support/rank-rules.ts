@@ -13,6 +13,10 @@ export interface FolderRow {
 /** What each folder may take from outside the project, and why it is worth a dependency. */
 export const PACKAGES_ALLOWED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   core: { "fastest-levenshtein": "nearest names in errors; 2 kB, no dependencies" },
+  config: {
+    "jsonc-parser": "JSON with comments, as a tree with positions",
+    zod: "sections' schemas, and the issues that become errors",
+  },
   "engine-server": {
     "prom-client": "the /metrics text format",
     zod: "faults as written, and the schema of the config file",

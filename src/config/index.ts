@@ -1,0 +1,16 @@
+/** The configuration file: read with positions, put together with variables and flags, checked by a section's schema. */
+export { configJsonSchema } from "./config-json-schema.ts";
+export type { ConfigPath } from "./config-path.ts";
+export type { Env, GivenValue } from "./env-values.ts";
+export { issueText } from "./issue-text.ts";
+export {
+  type CheckedConfig,
+  checkConfig,
+  type ReadConfigOptions,
+  readConfig,
+  SECTIONS,
+  type SectionName,
+} from "./read-config.ts";
+export { Secret, type SecretPlaces } from "./secret.ts";
+export { SectionConfig, type Setting, type Source } from "./section-config.ts";
+export { durationText, name, secret, share } from "./written-forms.ts";
