@@ -1,6 +1,4 @@
 /** Decisions without I/O, on an injected clock where they need one. */
-
-export * from "./call/index.ts";
 export {
   LeastLoad,
   PrefixAffinity,
