@@ -1,0 +1,425 @@
+/**
+ * One call as a pure state machine: which attempts begin, when, where; whose answer the caller gets; when it is over. No
+ * I/O, no timer: a driver tells it what has happened and does what it says. The gateway drives it with sockets, the
+ * simulation with a world of its own.
+ *
+ *     start ─► attempt … ─┬─ first content ─► deliver (the others are cancelled) ─► complete | fail
+ *                ▲        ├─ failed before content ─► retry | failover | deliver the refusal | fail
+ *                └────────┴─ silent at the hedge delay ─► one more beside it
+ *
+ * Invariants: at most one `deliver`; nothing begins after it, nor after `fail`, nor once the caller has left; each attempt
+ * that began ends once; the deadline ends everything.
+ */
+import type { Random } from "../../clock/index.ts";
+import { assert } from "../../core/index.ts";
+import type { AttemptBudget } from "./attempt-budget.ts";
+import { AttemptClock } from "./attempt-clock.ts";
+import {
+  type AttemptEnd,
+  type AttemptRecord,
+  type BeginCause,
+  beginRecord,
+} from "./attempt-record.ts";
+import type { CallPolicy } from "./call-policy.ts";
+import { type Failure, isIllness, type NextTry, nextTry, plainFailure } from "./failure.ts";
+import type { HedgeGovernor } from "./hedge-governor.ts";
+import type { Target } from "./target.ts";
+import { chooseTarget } from "./target-choice.ts";
+
+export interface CallRequest {
+  /** Tokens of the prompt, as well as they can be told. */
+  readonly inputTokens: number;
+  readonly isStream: boolean;
+  /** No effect beyond the answer: it may be computed twice. */
+  readonly isRepeatable: boolean;
+  readonly receivedUs: number;
+  /** What the caller itself has set, as an instant; infinite if nothing. */
+  readonly deadlineUs: number;
+}
+
+/** What the calls of one route share. */
+export interface CallRoute {
+  readonly policy: CallPolicy;
+  readonly targets: readonly Target[];
+  readonly retries: AttemptBudget;
+  readonly hedges: AttemptBudget;
+  /** null: never. */
+  readonly hedger: HedgeGovernor | null;
+  readonly random: Random;
+}
+
+export type CallDecision =
+  | {
+      readonly do: "begin";
+      readonly attempt: number;
+      readonly target: number;
+      readonly cause: BeginCause;
+      /** On a connection that is not a kept one. */
+      readonly fresh: boolean;
+    }
+  /** Stop it at once; it says nothing any more. */
+  | { readonly do: "cancel"; readonly attempt: number; readonly why: AttemptEnd }
+  /** Its answer, from the first byte, is the caller's. */
+  | { readonly do: "deliver"; readonly attempt: number }
+  | { readonly do: "fail"; readonly failure: CallFailure };
+
+export interface CallFailure extends Omit<Failure, "kind"> {
+  readonly kind: Failure["kind"] | "deadline" | "no_target";
+  /** Which attempt failed last; undefined if none did. */
+  readonly attempt: number | undefined;
+  /** Some of the answer is with the caller already. */
+  readonly isAfterContent: boolean;
+}
+
+interface Live {
+  readonly record: AttemptRecord;
+  readonly clock: AttemptClock;
+}
+
+const PATIENCE = 4;
+/** A second connection that was kept and is dead is no coincidence. */
+const REUSE_RACES_MAX = 1;
+
+export class Call {
+  readonly #request: CallRequest;
+  readonly #route: CallRoute;
+  readonly #deadlineUs: number;
+  readonly #records: AttemptRecord[] = [];
+  #live: Live[] = [];
+  #winner: Live | undefined;
+  #isOver = false;
+  #retryAtUs = Number.POSITIVE_INFINITY;
+  #retryTargets: ReadonlySet<number> = NONE;
+  #hedgeAtUs = Number.POSITIVE_INFINITY;
+  #hasHedge = false;
+  /** Attempts that count against the policy's number. */
+  #tries = 0;
+  #reuseRaces = 0;
+  #lastFailure: Failure | undefined;
+  #out: CallDecision[] = [];
+
+  constructor(request: CallRequest, route: CallRoute) {
+    this.#request = request;
+    this.#route = route;
+    const { deadlineUs } = route.policy;
+    const ownUs = deadlineUs === 0 ? Number.POSITIVE_INFINITY : request.receivedUs + deadlineUs;
+    this.#deadlineUs = Math.min(ownUs, request.deadlineUs);
+  }
+
+  get records(): readonly AttemptRecord[] {
+    return this.#records;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  get deadlineUs(): number {
+    return this.#deadlineUs;
+  }
+
+  /** When `advance` has to be called at the latest; infinite if never. */
+  get dueUs(): number {
+    if (this.#isOver) return Number.POSITIVE_INFINITY;
+    let dueUs = Math.min(this.#deadlineUs, this.#retryAtUs, this.#hedgeAtUs);
+    for (const { clock } of this.#live) dueUs = Math.min(dueUs, clock.due.atUs);
+    return dueUs;
+  }
+
+  start(nowUs: number): readonly CallDecision[] {
+    assert(this.#records.length === 0 && !this.#isOver, "a call starts once");
+    this.#route.retries.earn(this.#request.inputTokens);
+    this.#route.hedges.earn(this.#request.inputTokens);
+    if (nowUs >= this.#deadlineUs) this.#fail("deadline", undefined, nowUs);
+    else this.#beginSomewhere("first", NONE, nowUs);
+    return this.#take();
+  }
+
+  /** The request is on its way, on an open connection. */
+  sent(attempt: number, nowUs: number): void {
+    const live = this.#find(attempt);
+    if (live === undefined) return;
+    live.record.sentUs = nowUs;
+    live.clock.sent(nowUs);
+  }
+
+  /** A head that says yes (below 400). */
+  head(attempt: number, status: number, nowUs: number): void {
+    const live = this.#find(attempt);
+    if (live === undefined) return;
+    live.record.headUs = nowUs;
+    live.record.status = status;
+    live.clock.head(nowUs);
+  }
+
+  /** First output of a stream; of another answer, that it is there, whole or too large to wait for the rest. */
+  content(attempt: number, nowUs: number): readonly CallDecision[] {
+    const live = this.#find(attempt);
+    if (live === undefined || this.#winner !== undefined) return NOTHING;
+    const { record } = live;
+    record.contentUs = nowUs;
+    live.clock.content(nowUs);
+    this.#targetOf(live).content(this.#request.inputTokens, nowUs - record.beganUs, nowUs);
+    if (this.#hedgeAtUs !== Number.POSITIVE_INFINITY) this.#route.hedger?.notePrompt();
+    this.#deliver(live, nowUs);
+    return this.#take();
+  }
+
+  /** Bytes of the answer: life, and progress if the model has put something out. */
+  read(attempt: number, nowUs: number, isProgress: boolean, isThinking: boolean): void {
+    this.#find(attempt)?.clock.read(nowUs, isProgress, isThinking);
+  }
+
+  pause(nowUs: number): void {
+    for (const { clock } of this.#live) clock.pause(nowUs);
+  }
+
+  resume(nowUs: number): void {
+    for (const { clock } of this.#live) clock.resume(nowUs);
+  }
+
+  /** The delivered answer is whole. */
+  complete(attempt: number, nowUs: number): readonly CallDecision[] {
+    const live = this.#find(attempt);
+    if (live === undefined) return NOTHING;
+    // Whole without any output: nothing more will come, and it is what the upstream has to say.
+    if (this.#winner === undefined) {
+      this.#targetOf(live).end("good", nowUs);
+      this.#deliver(live, nowUs);
+    }
+    this.#endAttempt(live, "delivered", nowUs);
+    this.#isOver = true;
+    return this.#take();
+  }
+
+  failed(attempt: number, failure: Failure, nowUs: number): readonly CallDecision[] {
+    const live = this.#find(attempt);
+    if (live === undefined) return NOTHING;
+    if (failure.status > 0) live.record.status = failure.status;
+    const verdict = isIllness(failure) ? "failed" : undefined;
+    const target = this.#targetOf(live);
+    // What breaks after its first content was judged then; a second verdict is owed only if it is a bad one.
+    if (this.#winner === undefined || verdict !== undefined) target.end(verdict, nowUs);
+    if (failure.retryAfterUs !== undefined) target.cool(nowUs + failure.retryAfterUs);
+    this.#lose(live, failure, nowUs);
+    return this.#take();
+  }
+
+  /** The caller has left. */
+  abandon(nowUs: number): readonly CallDecision[] {
+    if (this.#isOver) return NOTHING;
+    this.#cancelAll("abandoned", nowUs);
+    this.#isOver = true;
+    return this.#take();
+  }
+
+  advance(nowUs: number): readonly CallDecision[] {
+    if (this.#isOver) return NOTHING;
+    if (nowUs >= this.#deadlineUs) {
+      this.#fail("deadline", this.#live[0]?.record.attempt, nowUs);
+      return this.#take();
+    }
+    for (const live of [...this.#live]) {
+      const { atUs, kind } = live.clock.due;
+      if (nowUs < atUs || this.#isOver) continue;
+      this.#out.push({ do: "cancel", attempt: live.record.attempt, why: kind });
+      this.#targetOf(live).end("failed", nowUs);
+      this.#lose(live, plainFailure(kind), nowUs);
+    }
+    if (!this.#isOver && nowUs >= this.#hedgeAtUs) this.#hedge(nowUs);
+    if (!this.#isOver && nowUs >= this.#retryAtUs) {
+      this.#retryAtUs = Number.POSITIVE_INFINITY;
+      this.#beginSomewhere(
+        this.#records.length === 0 ? "first" : "retry",
+        this.#retryTargets,
+        nowUs,
+      );
+    }
+    return this.#take();
+  }
+
+  #find(attempt: number): Live | undefined {
+    for (const live of this.#live) if (live.record.attempt === attempt) return live;
+    return undefined;
+  }
+
+  #targetOf({ record }: Live): Target {
+    return this.#route.targets[record.target]!;
+  }
+
+  #take(): readonly CallDecision[] {
+    if (this.#out.length === 0) return NOTHING;
+    const out = this.#out;
+    this.#out = [];
+    return out;
+  }
+
+  #begin(target: number, cause: BeginCause, nowUs: number): void {
+    const { policy, targets, hedger } = this.#route;
+    const attempt = this.#records.length;
+    const record = beginRecord(attempt, target, cause, nowUs);
+    this.#records.push(record);
+    const { isStream, isRepeatable, inputTokens } = this.#request;
+    this.#live.push({ record, clock: new AttemptClock(policy.timeouts, isStream, nowUs) });
+    targets[target]!.begin(nowUs);
+    if (cause !== "hedge" && cause !== "reuse_race") this.#tries += 1;
+    if (hedger !== null && isStream && isRepeatable && !this.#hasHedge) {
+      this.#hedgeAtUs = nowUs + hedger.delayUs(targets[target]!, inputTokens);
+    }
+    this.#out.push({ do: "begin", attempt, target, cause, fresh: cause === "reuse_race" });
+  }
+
+  /** On the best target that is left; waits for one that has asked for a pause, if that is short. */
+  #beginSomewhere(cause: BeginCause, excluded: ReadonlySet<number>, nowUs: number): void {
+    const { targets, random, policy } = this.#route;
+    const target = chooseTarget(targets, { excluded, nowUs }, random);
+    if (target >= 0) {
+      this.#begin(target, this.#causeAt(cause, target), nowUs);
+      return;
+    }
+    let availableUs = Number.POSITIVE_INFINITY;
+    for (const [at, { availableUs: atUs }] of targets.entries()) {
+      if (!excluded.has(at)) availableUs = Math.min(availableUs, atUs);
+    }
+    const waitUs = Math.max(0, availableUs - nowUs);
+    if (waitUs > policy.retry.retryAfterMaxUs || availableUs >= this.#deadlineUs) {
+      const retryAfterUs = Number.isFinite(waitUs) ? waitUs : undefined;
+      this.#fail({ ...plainFailure("status", 503), retryAfterUs }, undefined, nowUs);
+      return;
+    }
+    this.#retryTargets = excluded;
+    // At least a millisecond: a target whose one probe is under way is "available" already.
+    this.#retryAtUs = Math.max(availableUs, nowUs + PROBE_WAIT_US);
+  }
+
+  #causeAt(cause: BeginCause, target: number): BeginCause {
+    if (cause !== "retry") return cause;
+    const before = this.#records.at(-1)?.target;
+    return before === undefined || before === target ? "retry" : "failover";
+  }
+
+  #deliver(live: Live, nowUs: number): void {
+    this.#winner = live;
+    this.#hedgeAtUs = Number.POSITIVE_INFINITY;
+    this.#retryAtUs = Number.POSITIVE_INFINITY;
+    for (const other of [...this.#live]) {
+      if (other === live) continue;
+      const { attempt, beganUs } = other.record;
+      this.#targetOf(other).lost(this.#request.inputTokens, nowUs - beganUs);
+      this.#endAttempt(other, "lost", nowUs);
+      this.#out.push({ do: "cancel", attempt, why: "lost" });
+    }
+    this.#out.push({ do: "deliver", attempt: live.record.attempt });
+  }
+
+  #endAttempt(live: Live, end: AttemptEnd, nowUs: number): void {
+    live.record.end = end;
+    live.record.endedUs = nowUs;
+    this.#live.splice(this.#live.indexOf(live), 1);
+  }
+
+  #cancelAll(why: AttemptEnd, nowUs: number): void {
+    for (const live of [...this.#live]) {
+      if (live !== this.#winner) this.#targetOf(live).end(undefined, nowUs);
+      this.#out.push({ do: "cancel", attempt: live.record.attempt, why });
+      this.#endAttempt(live, why, nowUs);
+    }
+  }
+
+  /** An attempt has failed; what now? */
+  #lose(live: Live, failure: Failure, nowUs: number): void {
+    const { attempt, target } = live.record;
+    this.#endAttempt(live, failure.kind, nowUs);
+    if (live === this.#winner) {
+      this.#fail(failure, attempt, nowUs);
+      return;
+    }
+    // A failing hedge never replaces a live primary, nor the other way round.
+    if (this.#live.length > 0) return;
+    const isSameCut = failure.kind === "cut" && this.#lastFailure?.kind === "cut";
+    this.#lastFailure = failure;
+    const next = nextTry(failure, this.#request.isRepeatable);
+    if (next === "again" && this.#reuseRaces < REUSE_RACES_MAX) {
+      this.#reuseRaces += 1;
+      this.#begin(target, "reuse_race", nowUs);
+      return;
+    }
+    if (next === "never" || isSameCut || !this.#planRetry(failure, next, target, nowUs)) {
+      this.#fail(failure, attempt, nowUs);
+    }
+  }
+
+  /** @returns whether there will be one more. */
+  #planRetry(failure: Failure, next: NextTry, target: number, nowUs: number): boolean {
+    const { policy, targets, retries, random } = this.#route;
+    if (this.#tries >= policy.retry.attemptsMax) return false;
+    const tried = new Set(this.#records.map((record) => record.target));
+    const other = chooseTarget(targets, { excluded: tried, nowUs }, random);
+    if (other < 0 && next === "elsewhere") return false;
+    const waitUs = other >= 0 ? 0 : this.#pauseUs(failure, next);
+    const isSlept = failure.retryAfterUs !== undefined && other < 0;
+    if (isSlept && waitUs > policy.retry.retryAfterMaxUs) return false;
+    // The next attempt on the same kind of prompt takes as long as they usually do; one that cannot end in time is not begun.
+    const expectedUs = targets[other >= 0 ? other : target]!.ttft.quantileUs(
+      this.#request.inputTokens,
+      0.5,
+    );
+    const readyUs = nowUs + waitUs + (Number.isNaN(expectedUs) ? 0 : expectedUs);
+    if (readyUs >= this.#deadlineUs || !retries.trySpend(this.#request.inputTokens)) return false;
+    if (other >= 0) {
+      this.#begin(other, "failover", nowUs);
+    } else {
+      this.#retryTargets = NONE;
+      this.#retryAtUs = nowUs + waitUs;
+    }
+    return true;
+  }
+
+  /** Jitter takes from our own pause and adds to what the server has asked for. */
+  #pauseUs(failure: Failure, next: NextTry): number {
+    const { backoffBaseUs, backoffCapUs } = this.#route.policy.retry;
+    const draw = this.#route.random.next();
+    const factor = next === "patiently" ? PATIENCE : 1;
+    const doubledUs = backoffBaseUs * factor * 2 ** Math.max(0, this.#tries - 1);
+    const ownUs = Math.ceil(Math.min(backoffCapUs, doubledUs) * (1 - draw / 2));
+    const { retryAfterUs } = failure;
+    if (retryAfterUs === undefined) return ownUs;
+    return retryAfterUs + Math.ceil(Math.min(retryAfterUs / 10, backoffBaseUs) * draw);
+  }
+
+  #hedge(nowUs: number): void {
+    this.#hedgeAtUs = Number.POSITIVE_INFINITY;
+    const { hedger, targets, random } = this.#route;
+    const primary = this.#live[0];
+    if (hedger === null || primary === undefined || this.#winner !== undefined) return;
+    hedger.noteLate();
+    if (this.#live.length > 1) return;
+    this.#hasHedge = true;
+    const excluded = new Set([primary.record.target]);
+    let target = chooseTarget(targets, { excluded, nowUs }, random);
+    if (target < 0 && hedger.policy.sameTarget) {
+      target = chooseTarget(targets, { excluded: NONE, nowUs }, random);
+    }
+    if (target >= 0 && hedger.ask(this.#request.inputTokens) === null) {
+      this.#begin(target, "hedge", nowUs);
+    }
+  }
+
+  #fail(cause: Failure | "deadline", attempt: number | undefined, nowUs: number): void {
+    const isAfterContent = this.#winner !== undefined;
+    this.#cancelAll("abandoned", nowUs);
+    this.#isOver = true;
+    const failure: Omit<CallFailure, "attempt" | "isAfterContent"> =
+      cause === "deadline"
+        ? { kind: "deadline", status: 0, retryAfterUs: undefined, shouldRetry: undefined }
+        : attempt === undefined
+          ? { ...cause, kind: "no_target" }
+          : cause;
+    this.#out.push({ do: "fail", failure: { ...failure, attempt, isAfterContent } });
+  }
+}
+
+const NONE: ReadonlySet<number> = new Set();
+const NOTHING: readonly CallDecision[] = [];
+/** Between two looks at a target that is being probed. */
+const PROBE_WAIT_US = 50_000;

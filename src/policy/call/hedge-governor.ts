@@ -1,0 +1,71 @@
+/**
+ * When a second attempt may start beside one that is still silent. A hedge cures what is slow by chance; if the whole
+ * upstream is slow it doubles the load that makes it so (casebook GW-19). Three guards, each enough to say no:
+ *
+ * - the delay is a recent percentile of the time to first content of prompts of this size;
+ * - the budget bounds extra calls and extra tokens, whatever happens;
+ * - a change detector (CUSUM, Page 1954) on "did this call pass the delay?": by definition 1 − p of them do; once the
+ *   calls look rather as if half of them did, everything is slow and hedging stops until it is not.
+ */
+import type { AttemptBudget } from "./attempt-budget.ts";
+import type { HedgePolicy } from "./call-policy.ts";
+import type { Target } from "./target.ts";
+
+/** Share of calls past the delay that stands for "everything is slow". */
+const SLOW_SHARE = 0.5;
+/** Two calls past the delay one after the other reach it at p = 95: 2 × ln(0.5 / 0.05) = 4.6. */
+const ALARM_CALLS = 2;
+/** The alarm's height is bounded, so that it ends about ten good calls after the slowness. */
+const CEILING_ALARMS = 2;
+
+export type HedgeRefusal = "saturated" | "budget";
+
+export class HedgeGovernor {
+  readonly policy: HedgePolicy;
+  readonly #budget: AttemptBudget;
+  readonly #rise: number;
+  readonly #fall: number;
+  readonly #alarm: number;
+  #level = 0;
+  readonly refusals: Record<HedgeRefusal, number> = { saturated: 0, budget: 0 };
+
+  constructor(policy: HedgePolicy, budget: AttemptBudget) {
+    this.policy = policy;
+    this.#budget = budget;
+    const expected = 1 - policy.percentile / 100;
+    this.#rise = Math.log(SLOW_SHARE / expected);
+    this.#fall = Math.log((1 - SLOW_SHARE) / (1 - expected));
+    this.#alarm = ALARM_CALLS * this.#rise;
+  }
+
+  /** @returns µs after the attempt began; infinite while too little is known. */
+  delayUs(target: Target, tokens: number): number {
+    const quantileUs = target.ttft.quantileUs(tokens, this.policy.percentile / 100);
+    return Number.isNaN(quantileUs)
+      ? Number.POSITIVE_INFINITY
+      : Math.max(Math.ceil(quantileUs), this.policy.floorUs);
+  }
+
+  get isSaturated(): boolean {
+    return this.#level >= this.#alarm - 1e-9;
+  }
+
+  /** A call had its first content before its delay was over. */
+  notePrompt(): void {
+    this.#level = Math.max(0, this.#level + this.#fall);
+  }
+
+  /** A call is still silent at its delay. */
+  noteLate(): void {
+    this.#level = Math.min(CEILING_ALARMS * this.#alarm, this.#level + this.#rise);
+  }
+
+  /** @returns null if a late call may be hedged, which is paid for then. */
+  ask(tokens: number): HedgeRefusal | null {
+    let refusal: HedgeRefusal | null = null;
+    if (this.isSaturated) refusal = "saturated";
+    else if (!this.#budget.trySpend(tokens)) refusal = "budget";
+    if (refusal !== null) this.refusals[refusal] += 1;
+    return refusal;
+  }
+}

@@ -1,0 +1,24 @@
+/** One call over its attempts: deadline, time-outs, retry, hedge, failover. */
+export { AttemptBudget, type AttemptBudgetOptions } from "./attempt-budget.ts";
+export type { AttemptEnd, AttemptRecord, BeginCause } from "./attempt-record.ts";
+export type { BreakerState } from "./breaker.ts";
+export {
+  Call,
+  type CallDecision,
+  type CallFailure,
+  type CallRequest,
+  type CallRoute,
+} from "./call.ts";
+export {
+  type BreakerPolicy,
+  CALL_POLICY,
+  type CallPolicy,
+  HEDGE_POLICY,
+  type HedgePolicy,
+  type PhaseTimeouts,
+  type RetryPolicy,
+} from "./call-policy.ts";
+export { type Failure, type FailureKind, plainFailure } from "./failure.ts";
+export { HedgeGovernor, type HedgeRefusal } from "./hedge-governor.ts";
+export { type HeaderReader, readRetryAfterUs } from "./retry-after.ts";
+export { Target, type TargetOptions } from "./target.ts";

@@ -1,0 +1,99 @@
+/**
+ * What is known about one place that can answer: an upstream with a model. Shared by all calls that may go there; a call
+ * asks before it begins an attempt and reports when that has ended.
+ */
+import { Breaker, type BreakerState, type Verdict } from "./breaker.ts";
+import type { BreakerPolicy } from "./call-policy.ts";
+import { LatencyBySize } from "./latency-by-size.ts";
+
+export interface TargetOptions {
+  readonly name: string;
+  /** Lower ones first; the next order is for when none of these can be used. */
+  readonly order: number;
+  /** Share among targets of one order, above 0. */
+  readonly weight: number;
+  /**
+   * A 429 is meant for us all: the key is the gateway's. Where callers bring their own keys, one caller's limit is nobody
+   * else's.
+   */
+  readonly sharesLimits: boolean;
+  readonly breaker: BreakerPolicy | null;
+}
+
+/** A call this many times slower than the median of its size counts as slow, where no figure is set. */
+const SLOW_FACTOR = 4;
+
+export class Target {
+  readonly name: string;
+  readonly order: number;
+  readonly weight: number;
+  readonly ttft = new LatencyBySize();
+  readonly #sharesLimits: boolean;
+  readonly #breaker: Breaker | null;
+  readonly #slowUs: number;
+  #coolUntilUs = 0;
+
+  constructor(options: TargetOptions) {
+    this.name = options.name;
+    this.order = options.order;
+    this.weight = options.weight;
+    this.#sharesLimits = options.sharesLimits;
+    this.#breaker = options.breaker === null ? null : new Breaker(options.breaker);
+    this.#slowUs = options.breaker?.slowUs ?? 0;
+  }
+
+  isHealthy(nowUs: number): boolean {
+    return nowUs >= this.#coolUntilUs && (this.#breaker?.allows(nowUs) ?? true);
+  }
+
+  /** Whether it may be used for want of a better one: slow is better than nothing, broken and told to wait are not. */
+  isBearable(nowUs: number): boolean {
+    if (nowUs < this.#coolUntilUs) return false;
+    return this.#breaker === null || this.#breaker.allows(nowUs) || !this.#breaker.isForFailure;
+  }
+
+  /** When it is worth another look; in the past if now. */
+  get availableUs(): number {
+    return Math.max(this.#coolUntilUs, this.#breaker?.openUntilUs ?? 0);
+  }
+
+  breakerAt(nowUs: number): BreakerState {
+    return this.#breaker?.stateAt(nowUs) ?? "closed";
+  }
+
+  get breakerOpened(): number {
+    return this.#breaker?.opened ?? 0;
+  }
+
+  /** It has asked for a pause. */
+  cool(untilUs: number): void {
+    if (this.#sharesLimits) this.#coolUntilUs = Math.max(this.#coolUntilUs, untilUs);
+  }
+
+  begin(nowUs: number): void {
+    this.#breaker?.begin(nowUs);
+  }
+
+  /** First content came. */
+  content(tokens: number, ttftUs: number, nowUs: number): void {
+    const slowUs =
+      this.#slowUs > 0 ? this.#slowUs : SLOW_FACTOR * this.ttft.quantileUs(tokens, 0.5);
+    this.ttft.record(tokens, ttftUs);
+    this.#breaker?.end(ttftUs > slowUs ? "slow" : "good", nowUs);
+  }
+
+  /**
+   * Given up while another attempt was faster. Its time is at least `elapsedUs`, and that is above the percentile at which
+   * hedges begin: counted as it is, it leaves the quantiles up to there right.
+   */
+  lost(tokens: number, elapsedUs: number): void {
+    this.ttft.record(tokens, elapsedUs);
+    this.#breaker?.abstain();
+  }
+
+  /** @param verdict undefined if the attempt's end says nothing about the target. */
+  end(verdict: Verdict | undefined, nowUs: number): void {
+    if (verdict === undefined) this.#breaker?.abstain();
+    else this.#breaker?.end(verdict, nowUs);
+  }
+}

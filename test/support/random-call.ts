@@ -1,0 +1,82 @@
+/** One call in a world drawn from a seed: any policy, any number of targets, upstreams that fail in any way at any time. */
+import assert from "node:assert/strict";
+import { Random } from "../../src/clock/index.ts";
+import {
+  CALL_POLICY,
+  type CallPolicy,
+  type FailureKind,
+  HEDGE_POLICY,
+  plainFailure,
+} from "../../src/policy/index.ts";
+import { answer, drive, makeRoute, refusal, type Script, world } from "./call-world.ts";
+
+const MS = 1_000;
+const S = 1_000_000;
+
+/** @throws where a law of calls is broken; the seed repeats it. */
+export function playRandomCall(seed: number): void {
+  const { clock, random } = world(seed);
+  const dice = new Random(seed, "world");
+  const policy: Partial<CallPolicy> = {
+    deadlineUs: dice.int(3) === 0 ? 0 : dice.int(20) * 500 * MS,
+    timeouts: {
+      connectUs: (1 + dice.int(2)) * 300 * MS,
+      headersUs: 4 * S,
+      firstContentUs: dice.int(2) * 2 * S,
+      lifeGapUs: 5 * S,
+      progressGapUs: 3 * S,
+      thinkingGapUs: 6 * S,
+    },
+    retry: { ...CALL_POLICY.retry, attemptsMax: 1 + dice.int(4) },
+    hedge: dice.int(2) === 0 ? null : { ...HEDGE_POLICY, share: 1, sameTarget: dice.int(2) === 0 },
+  };
+  const route = makeRoute(random, {
+    policy,
+    targets: 1 + dice.int(3),
+    orders: [0, dice.int(2), 1],
+  });
+  for (let i = 0; i < 25; i += 1) {
+    for (const target of route.targets) target.ttft.record(500, (50 + dice.int(300)) * MS);
+    route.hedges.earn(500);
+  }
+  const isRepeatable = dice.int(4) > 0;
+  const isStream = dice.int(4) > 0;
+  const trace = drive(clock, route, { isRepeatable, isStream }, () => randomScript(dice));
+  clock.runSync(200 * S);
+  const { call } = trace;
+  assert(trace.endedUs !== undefined, `seed ${seed} never ends`);
+  assert(trace.endedUs <= call.deadlineUs, `seed ${seed} ends late`);
+  const counted = trace.begins.filter(({ cause }) => cause !== "hedge" && cause !== "reuse_race");
+  assert(counted.length <= route.policy.retry.attemptsMax, `seed ${seed} tries too often`);
+  const hedges = trace.begins.filter(({ cause }) => cause === "hedge").length;
+  assert(hedges <= (isRepeatable && isStream ? 1 : 0), `seed ${seed} hedges too often`);
+  if (trace.failure === undefined) return;
+  const isDelivered = trace.delivered !== undefined;
+  assert(trace.failure.isAfterContent === isDelivered, `seed ${seed} says the wrong thing`);
+}
+
+const KINDS: FailureKind[] = ["connect", "reuse_race", "cut", "garbage", "stream_error", "local"];
+const STATUSES = [400, 401, 404, 408, 409, 429, 500, 502, 503, 504, 529];
+
+function randomScript(dice: Random): Script {
+  const at = (max: number): number => dice.int(max) * MS;
+  switch (dice.int(6)) {
+    case 0:
+      return refusal(
+        STATUSES[dice.int(STATUSES.length)]!,
+        [undefined, 0, at(3_000), 60 * S][dice.int(4)],
+      );
+    case 1:
+      return { endUs: at(500), failure: plainFailure(KINDS[dice.int(KINDS.length)]!, 500) };
+    case 2: // Cut or stalled after content.
+      return {
+        headUs: 5 * MS,
+        contentUs: 50 * MS,
+        ...(dice.int(2) === 0 && { endUs: 80 * MS, failure: plainFailure("cut") }),
+      };
+    case 3: // Silence in some phase.
+      return dice.int(2) === 0 ? { connectUs: Number.POSITIVE_INFINITY } : { headUs: 5 * MS };
+    default:
+      return answer(at(2_500) + 6 * MS);
+  }
+}
