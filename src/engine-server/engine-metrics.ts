@@ -1,94 +1,27 @@
-/**
- * What the twin tells Prometheus: vLLM V1's metric names, labels and buckets, and its own timer lag beside them.
- *
- * Two clocks meet here. What a client can see (TTFT, gaps, end to end) is measured when bytes are written. What only the
- * engine knows (queue, prefill, decode) is the difference of ends of steps, which are exact whatever timers did; the two
- * differ by the reported lag. Unlike vLLM, a request of one token adds no zero to TPOT: it has none.
- */
-import { Counter, Gauge, Histogram, Registry } from "prom-client";
-import { US_PER_S } from "../core/index.ts";
-import {
-  type Engine,
-  type EngineConfig,
-  type EngineRequest,
-  keepsPrefixes,
-} from "../engine/index.ts";
+/** What the twin tells Prometheus: vLLM's families for each engine, and beside them its own: pace, faults, refusals. */
+import { Counter, Gauge, Registry } from "prom-client";
+import type { Clock } from "../clock/index.ts";
+import type { Engine, EngineConfig, EngineRequest } from "../engine/index.ts";
 import { FAULT_KINDS, type FaultKind } from "./fault.ts";
 import type { LiveCall } from "./live-call.ts";
-import {
-  LAG_BUCKETS_S,
-  lengthBuckets,
-  REQUEST_TIME_BUCKETS_S,
-  STEP_TOKENS_BUCKETS,
-  TOKEN_TIME_BUCKETS_S,
-  TTFT_BUCKETS_S,
-} from "./metric-buckets.ts";
+import { Pace, type PaceReading, WINDOW_S } from "./pace.ts";
+import { type EndReason, ReplicaMetrics } from "./replica-metrics.ts";
+import type { TwinClock } from "./twin-clock.ts";
+import { VllmFamilies } from "./vllm-families.ts";
 
-/** Why a response was over, in the engine's eyes: a tool call is a stop like any other. */
-export type EndReason = "stop" | "length" | "abort" | "error";
-const END_REASONS: readonly EndReason[] = ["stop", "length", "abort", "error"];
+export interface EngineMetricsOptions {
+  readonly engines: readonly Engine[];
+  readonly config: EngineConfig;
+  readonly servedModel: string;
+  readonly clock: Clock;
+  readonly twinClock: TwinClock;
+}
 
 export class EngineMetrics {
+  readonly pace = new Pace();
   readonly #registry = new Registry();
-  readonly #ttft = this.#histogram(
-    "vllm:time_to_first_token_seconds",
-    "From the arrival of a request to its first token",
-    TTFT_BUCKETS_S,
-  );
-  readonly #itl = this.#histogram(
-    "vllm:inter_token_latency_seconds",
-    "Gap between consecutive tokens of a response",
-    TOKEN_TIME_BUCKETS_S,
-  );
-  readonly #tpot = this.#histogram(
-    "vllm:request_time_per_output_token_seconds",
-    "Mean gap between the tokens of a finished response",
-    TOKEN_TIME_BUCKETS_S,
-  );
-  readonly #e2e = this.#histogram(
-    "vllm:e2e_request_latency_seconds",
-    "From the arrival of a request to the end of its response",
-    REQUEST_TIME_BUCKETS_S,
-  );
-  readonly #queue = this.#histogram(
-    "vllm:request_queue_time_seconds",
-    "From the arrival of a request to its first step",
-    REQUEST_TIME_BUCKETS_S,
-  );
-  readonly #prefill = this.#histogram(
-    "vllm:request_prefill_time_seconds",
-    "From a request's first step to its first token",
-    REQUEST_TIME_BUCKETS_S,
-  );
-  readonly #decode = this.#histogram(
-    "vllm:request_decode_time_seconds",
-    "From a request's first token to its last",
-    REQUEST_TIME_BUCKETS_S,
-  );
-  readonly #inference = this.#histogram(
-    "vllm:request_inference_time_seconds",
-    "From a request's first step to its last token",
-    REQUEST_TIME_BUCKETS_S,
-  );
-  readonly #stepTokens = this.#histogram(
-    "vllm:iteration_tokens_total",
-    "Tokens computed in a step",
-    STEP_TOKENS_BUCKETS,
-  );
-  readonly #lag = this.#histogram(
-    "manx_engine_timer_lag_seconds",
-    "How late the twin's own steps settled",
-    LAG_BUCKETS_S,
-  );
-  readonly #promptTokens = this.#counter("vllm:prompt_tokens_total", "Prompt tokens taken in");
-  readonly #generationTokens = this.#counter("vllm:generation_tokens_total", "Tokens generated");
-  readonly #preemptions = this.#counter("vllm:num_preemptions_total", "Requests thrown out");
-  readonly #success = new Counter({
-    name: "vllm:request_success_total",
-    help: "Responses that are over, by why",
-    labelNames: ["finished_reason"],
-    registers: [this.#registry],
-  });
+  readonly #clock: Clock;
+  readonly #replicas: readonly ReplicaMetrics[];
   readonly #refused = new Counter({
     name: "manx_engine_refused_total",
     help: "Requests answered with an error, by its code",
@@ -101,41 +34,23 @@ export class EngineMetrics {
     labelNames: ["kind"],
     registers: [this.#registry],
   });
-  readonly #promptLengths: Histogram;
-  readonly #outputLengths: Histogram;
-  readonly #limits: Histogram;
-  readonly #engine: Engine;
-  #steps = 0;
-  #computedTokens = 0;
 
-  constructor(engine: Engine, config: EngineConfig, servedModel: string) {
-    this.#engine = engine;
-    this.#registry.setDefaultLabels({ model_name: servedModel, engine: "0" });
-    const lengths = lengthBuckets(config.contextMax);
-    this.#promptLengths = this.#histogram(
-      "vllm:request_prompt_tokens",
-      "Prompt tokens of a finished request",
-      lengths,
-    );
-    this.#outputLengths = this.#histogram(
-      "vllm:request_generation_tokens",
-      "Tokens of a finished response",
-      lengths,
-    );
-    this.#limits = this.#histogram(
-      "vllm:request_params_max_tokens",
-      "The limit that a finished request had set",
-      lengths,
-    );
-    for (const finished_reason of END_REASONS) this.#success.inc({ finished_reason }, 0);
+  constructor({ engines, config, servedModel, clock, twinClock }: EngineMetricsOptions) {
+    this.#clock = clock;
+    this.#registry.setDefaultLabels({ model_name: servedModel });
+    const families = new VllmFamilies(this.#registry, engines, config);
+    this.#replicas = engines.map((engine, i) => new ReplicaMetrics(families, i, engine, twinClock));
     for (const kind of FAULT_KINDS) this.#faults.inc({ kind }, 0);
-    this.#addState();
-    if (keepsPrefixes(config)) this.#addPrefixCounters();
-    this.#addConfig(config);
+    this.#addPace();
   }
 
   get contentType(): string {
     return this.#registry.contentType;
+  }
+
+  /** Of the last seconds. */
+  paceNow(): PaceReading {
+    return this.pace.read(this.#clock.nowUs());
   }
 
   text(): Promise<string> {
@@ -143,40 +58,20 @@ export class EngineMetrics {
   }
 
   /** The call's next token was written at `nowUs`. */
-  token(call: LiveCall, nowUs: number): void {
-    this.#generationTokens.inc();
-    if (Number.isNaN(call.lastTokenUs)) {
-      this.#ttft.observe((nowUs - call.arrivedUs) / US_PER_S);
-      this.#promptTokens.inc(call.request.prompt.tokens);
-    } else {
-      this.#itl.observe((nowUs - call.lastTokenUs) / US_PER_S);
-    }
-    call.lastTokenUs = nowUs;
+  token(call: LiveCall, nowUs: number, isFirstOfStep: boolean): void {
+    this.#replicaOf(call).token(call, nowUs, isFirstOfStep);
   }
 
   finished(call: LiveCall, done: EngineRequest, nowUs: number): void {
-    // A step may have begun, by its own reckoning, a timer's lag before the request came in.
-    const queuedUs = Math.max(0, done.scheduledUs - call.arrivedUs);
-    const decodeUs = done.lastTokenUs - done.firstTokenUs;
-    this.#e2e.observe((nowUs - call.arrivedUs) / US_PER_S);
-    this.#queue.observe(queuedUs / US_PER_S);
-    this.#prefill.observe((done.firstTokenUs - done.scheduledUs) / US_PER_S);
-    this.#decode.observe(decodeUs / US_PER_S);
-    this.#inference.observe((done.lastTokenUs - done.scheduledUs) / US_PER_S);
-    if (done.generated > 1) this.#tpot.observe(decodeUs / (done.generated - 1) / US_PER_S);
-    this.#promptLengths.observe(done.promptTokens);
-    this.#outputLengths.observe(done.generated);
-    const { maxTokens } = call.request;
-    if (maxTokens !== undefined) this.#limits.observe(maxTokens);
-    this.ended(call.answer.finish === "length" ? "length" : "stop");
+    this.#replicaOf(call).finished(call, done, nowUs);
   }
 
-  ended(finished_reason: EndReason): void {
-    this.#success.inc({ finished_reason });
+  ended(call: LiveCall, reason: EndReason): void {
+    this.#replicaOf(call).ended(reason);
   }
 
-  preempted(): void {
-    this.#preemptions.inc();
+  preempted(call: LiveCall): void {
+    this.#replicaOf(call).preempted();
   }
 
   faulted(kind: FaultKind): void {
@@ -187,91 +82,46 @@ export class EngineMetrics {
     this.#refused.inc({ code });
   }
 
-  /** A timer of the engine has run; if it settled a step, the totals have grown by that one. */
+  /** A timer of the twin has run `lateUs` after its time. */
   stepped(lateUs: number): void {
-    const { steps, computedTokens } = this.#engine.totals;
-    if (steps === this.#steps) return;
-    this.#lag.observe(lateUs / US_PER_S);
-    this.#stepTokens.observe(computedTokens - this.#computedTokens);
-    this.#steps = steps;
-    this.#computedTokens = computedTokens;
+    for (const replica of this.#replicas) {
+      const step = replica.stepped(lateUs);
+      if (step !== undefined) this.pace.settled(step, this.#clock.nowUs());
+    }
   }
 
-  /** Gauges are read from the scheduler when they are asked for, so they cannot lag behind it. */
-  #addState(): void {
-    const { scheduler, totals } = this.#engine;
-    const gauges: readonly [string, string, () => number][] = [
-      ["vllm:num_requests_running", "Requests in the batch", () => scheduler.running],
-      ["vllm:num_requests_waiting", "Requests in the queue", () => scheduler.waiting],
+  #addPace(): void {
+    const gauges: readonly [string, string, (pace: PaceReading) => number][] = [
       [
-        "vllm:kv_cache_usage_perc",
-        "Share of the KV memory that is set aside, 0 to 1",
-        () => scheduler.kv.reservedTokens / scheduler.kv.totalTokens,
+        "manx_engine_degraded",
+        "1 if the promised pace is not kept",
+        (pace) => (pace.status === "degraded" ? 1 : 0),
       ],
-      ["manx_engine_resyncs", "Times that lost time was given up", () => totals.resyncs],
+      [
+        "manx_engine_lag_ratio",
+        "Mean lag of a step over its mean price",
+        ({ lagShare }) => lagShare,
+      ],
+      [
+        "manx_engine_lost_ratio",
+        "Share of the promised time that was given up",
+        ({ lostShare }) => lostShare,
+      ],
     ];
     for (const [name, help, read] of gauges) {
+      const now = (): number => read(this.paceNow());
       new Gauge({
         name,
-        help,
+        help: `${help}, over the last ${WINDOW_S} s`,
         registers: [this.#registry],
         collect() {
-          this.set(read());
+          this.set(now());
         },
       });
     }
   }
 
-  #addPrefixCounters(): void {
-    const { scheduler } = this.#engine;
-    const counters: readonly [string, string, () => number][] = [
-      [
-        "vllm:prefix_cache_queries_total",
-        "Prompt tokens that the prefix cache was asked for",
-        () => scheduler.prefix.queriedTokens,
-      ],
-      [
-        "vllm:prefix_cache_hits_total",
-        "Prompt tokens that the prefix cache had",
-        () => scheduler.prefix.hitTokens,
-      ],
-    ];
-    for (const [name, help, read] of counters) {
-      new Counter({
-        name,
-        help,
-        registers: [this.#registry],
-        collect() {
-          this.reset();
-          this.inc(read());
-        },
-      });
-    }
-  }
-
-  #addConfig(config: EngineConfig): void {
-    const { kv } = this.#engine.scheduler;
-    const labels = {
-      block_size: String(config.blockTokens),
-      num_gpu_blocks: String(Math.floor(kv.totalTokens / config.blockTokens)),
-      gpu_memory_utilization: String(config.memoryShare),
-      cache_dtype: "auto",
-      enable_prefix_caching: keepsPrefixes(config) ? "True" : "False",
-    };
-    const info = new Gauge({
-      name: "vllm:cache_config_info",
-      help: "How the KV memory is divided",
-      labelNames: Object.keys(labels),
-      registers: [this.#registry],
-    });
-    info.set(labels, 1);
-  }
-
-  #histogram(name: string, help: string, buckets: readonly number[]): Histogram {
-    return new Histogram({ name, help, buckets: [...buckets], registers: [this.#registry] });
-  }
-
-  #counter(name: string, help: string): Counter {
-    return new Counter({ name, help, registers: [this.#registry] });
+  #replicaOf(call: LiveCall): ReplicaMetrics {
+    return this.#replicas[call.entry]!;
   }
 }

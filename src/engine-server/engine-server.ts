@@ -9,8 +9,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Clock } from "../clock/index.ts";
 import { ManxError, toManxError, US_PER_MS } from "../core/index.ts";
-import type { CostModel, Engine, EngineConfig } from "../engine/index.ts";
+import type { CostModel, Engine, EngineConfig, Fleet, Pools } from "../engine/index.ts";
 import { close, listen, parseJsonObject, readBody, sendJson } from "../http/index.ts";
+import type { RouterName } from "../policy/index.ts";
 import { VERSION } from "../version.ts";
 import { Answer } from "./answer.ts";
 import { sendApiError } from "./api-error.ts";
@@ -20,6 +21,7 @@ import { FaultDesk } from "./fault-desk.ts";
 import type { Fields } from "./fields.ts";
 import { LiveCall } from "./live-call.ts";
 import { LiveEngine } from "./live-engine.ts";
+import type { PaceReading } from "./pace.ts";
 import { ChatForm, CompletionForm, type ResponseForm, type ResponseHead } from "./response-form.ts";
 import { mix } from "./token-text.ts";
 
@@ -40,6 +42,14 @@ export interface EngineServerOptions {
   readonly waitingMax?: number;
   /** Largest request body; default 8 MiB. */
   readonly bodyBytesMax?: number;
+  /** Engines of this config behind one router; default 1, at most 31. */
+  readonly replicas?: number;
+  /** How requests are spread over the replicas, or over the prefill engines; default round robin. */
+  readonly routing?: RouterName;
+  /** Prefill and decode on engines of their own, in place of replicas. */
+  readonly pools?: Pools;
+  /** Replicas that start cold or share their GPU; times count from the start of the server, in the twin's time. */
+  readonly fleet?: Fleet;
   /** Faults of all traffic; a request that asks for one of its own gets that instead. */
   readonly faults?: readonly FaultShare[];
   /** In place of the roofline. */
@@ -51,7 +61,12 @@ export interface EngineServerOptions {
 export interface EngineServer {
   /** Such as `http://127.0.0.1:8000`. */
   readonly url: string;
+  /** All that compute: replicas, or prefill engines and then decode engines. */
+  readonly engines: readonly Engine[];
+  /** The first of them, and the only one by default. */
   readonly engine: Engine;
+  /** Whether the pace is kept, over the last seconds; `worst` of all its time so far. */
+  pace(): { readonly now: PaceReading; readonly worst: PaceReading };
   /** What GET /metrics answers. */
   metricsText(): Promise<string>;
   /**
@@ -77,7 +92,9 @@ export async function startEngineServer(options: EngineServerOptions): Promise<E
   });
   return {
     url,
-    engine: host.live.engine,
+    engines: host.live.engines,
+    engine: host.live.engines[0]!,
+    pace: () => host.pace(),
     metricsText: () => host.live.metrics.text(),
     close: ({ drainUs = 0 } = {}) => host.close(drainUs),
   };
@@ -144,6 +161,11 @@ class EngineHost {
       servedModel: this.#servedModel,
       speed: options.speed ?? 1,
       waitingMax: options.waitingMax ?? WAITING_MAX,
+      seed,
+      ...(options.replicas !== undefined && { replicas: options.replicas }),
+      ...(options.routing !== undefined && { routing: options.routing }),
+      ...(options.pools !== undefined && { pools: options.pools }),
+      ...(options.fleet !== undefined && { fleet: options.fleet }),
       ...(options.cost !== undefined && { cost: options.cost }),
       ...(options.checked !== undefined && { checked: options.checked }),
     });
@@ -169,6 +191,11 @@ class EngineHost {
       hangingMax: options.waitingMax ?? WAITING_MAX,
       onStrike: (kind) => this.live.metrics.faulted(kind),
     });
+  }
+
+  pace(): { now: PaceReading; worst: PaceReading } {
+    const { pace } = this.live.metrics;
+    return { now: this.live.metrics.paceNow(), worst: pace.worst(this.#clock.nowUs()) };
   }
 
   async close(drainUs: number): Promise<void> {
@@ -255,7 +282,7 @@ class EngineHost {
   #callOf({ endpoint, asked, fault, response, arrivedUs }: Arrival): LiveCall {
     const promptTokens = asked.prompt.tokens;
     const outputTokens = asked.maxTokens ?? asked.outputTokens ?? 1;
-    this.live.engine.assertFits({ promptTokens, outputTokens });
+    this.live.assertFits({ promptTokens, outputTokens });
     const answer = new Answer(asked, this.live.roomTokens - promptTokens, this.#seed);
     const head: ResponseHead = {
       id: endpoint.idPrefix + this.#nextId(),
@@ -303,7 +330,8 @@ class EngineHost {
 
   #health(response: ServerResponse): void {
     this.#assertHealthy();
-    sendJson(response, 200, { status: "ok" });
+    const { status, reason, ...pace } = this.live.metrics.paceNow();
+    sendJson(response, 200, { status, ...(reason !== "" && { reason }), pace });
   }
 
   #assertHealthy(): void {

@@ -10,13 +10,28 @@ export class LiveCall {
   readonly delivery: Delivery;
   /** When its body was complete. */
   readonly arrivedUs: number;
+  /** Engine that it was routed to; −1 before that. */
+  entry = -1;
   /** When its last token so far was written; NaN before the first. */
   lastTokenUs = Number.NaN;
+  #leftInStep = 0;
 
   constructor(request: CallRequest, answer: Answer, delivery: Delivery, arrivedUs: number) {
     this.request = request;
     this.answer = answer;
     this.delivery = delivery;
     this.arrivedUs = arrivedUs;
+  }
+
+  /** The engine tells of one more token, of `inStep` that the same step yields. Answers whether it is the first of them. */
+  countToken(inStep: number): boolean {
+    const isFirst = this.#leftInStep === 0;
+    this.#leftInStep = (isFirst ? inStep : this.#leftInStep) - 1;
+    return isFirst;
+  }
+
+  /** What it adds to the work of its engine, for a router. */
+  get openTokens(): number {
+    return this.request.prompt.tokens + this.answer.tokens;
   }
 }

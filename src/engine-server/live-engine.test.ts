@@ -5,12 +5,12 @@ import { type CostModel, ENGINE_DEFAULTS } from "../engine/index.ts";
 import { Answer } from "./answer.ts";
 import { parseChatRequest } from "./call-request.ts";
 import { LiveCall } from "./live-call.ts";
-import { LiveEngine } from "./live-engine.ts";
+import { LiveEngine, type LiveEngineOptions } from "./live-engine.ts";
 
 const fixed: CostModel = { name: "fixed", stepUs: () => 100 };
 
 /** A client that writes down what it hears. */
-function makeWorld(cost = fixed, waitingMax = 10) {
+function makeWorld(cost = fixed, waitingMax = 10, more: Partial<LiveEngineOptions> = {}) {
   const clock = new SimClock();
   const live = new LiveEngine({
     config: { ...ENGINE_DEFAULTS, sequencesMax: 2 },
@@ -20,6 +20,7 @@ function makeWorld(cost = fixed, waitingMax = 10) {
     waitingMax,
     cost,
     checked: true,
+    ...more,
   });
   const heard: string[] = [];
   const send = (name: string, tokens: number) => {
@@ -58,7 +59,7 @@ describe("LiveEngine", () => {
     clock.runSync();
     expect(heard.filter((line) => line.startsWith("a"))).toEqual(["a 0 @100"]);
     expect(heard.at(-1)).toMatch(/^b end/);
-    const { scheduler } = live.engine;
+    const { scheduler } = live.engines[0]!;
     expect([scheduler.running, scheduler.kv.reservedTokens, live.open]).toEqual([0, 0, 0]);
   });
 
@@ -102,9 +103,64 @@ describe("LiveEngine", () => {
         expect.objectContaining({ code: "MANX_CONFIG_IMPOSSIBLE", where: "speed" }),
       );
     }
-    const { engine } = new LiveEngine({ ...base, speed: 4, cost: fixed });
-    engine.submit({ promptTokens: 1, outputTokens: 1 }, undefined);
+    const live = new LiveEngine({ ...base, speed: 4, cost: fixed });
+    live.engines[0]!.submit({ promptTokens: 1, outputTokens: 1 }, undefined);
     clock.step();
     expect(clock.nowUs()).toBe(25);
+  });
+
+  it("spreads requests over replicas, and gives each place back once", () => {
+    const { clock, live, send } = makeWorld(fixed, 10, { replicas: 3, routing: "least-load" });
+    const calls = ["a", "b", "c", "d"].map((name) => send(name, 5));
+    expect(calls.map(({ tag }) => tag.entry)).toEqual([0, 1, 2, 0]);
+    clock.runSync(150);
+    live.abort(calls[1]!);
+    live.abort(calls[1]!);
+    // Replica 1 has nothing open any more, so the next is its.
+    expect(send("e", 5).tag.entry).toBe(1);
+    clock.runSync();
+    const left = live.engines.map(({ scheduler }) => scheduler.kv.reservedTokens);
+    expect([left, live.open]).toEqual([[0, 0, 0], 0]);
+  });
+
+  it("starts a cold replica at its time, faster by its speed", () => {
+    const { clock, heard, send } = makeWorld(fixed, 10, {
+      replicas: 2,
+      speed: 2,
+      fleet: { readyUs: [0, 10_000] },
+    });
+    send("warm", 1);
+    send("cold", 1);
+    clock.runSync();
+    expect(heard.filter((line) => line.includes("end"))).toEqual([
+      "warm end @50",
+      "cold end @5050",
+    ]);
+  });
+
+  it("prefills and decodes in pools, and aborts in either", () => {
+    const { clock, live, heard, send } = makeWorld(fixed, 10, {
+      pools: { prefill: 1, decode: 2, link: "nvlink" },
+    });
+    const gone = send("a", 500);
+    send("b", 3);
+    clock.runSync(5_000);
+    live.abort(gone);
+    clock.runSync();
+    expect(live.engines).toHaveLength(3);
+    expect(heard.filter((line) => /^b \d/.test(line))).toHaveLength(3);
+    const left = live.engines.map(({ scheduler }) => scheduler.kv.reservedTokens);
+    expect([left, live.open]).toEqual([[0, 0, 0], 0]);
+  });
+
+  it.each([
+    [{ replicas: 0 }, "1 to 31 engines in one server"],
+    [{ replicas: 32 }, "1 to 31 engines in one server"],
+    [{ replicas: 2, pools: { prefill: 1, decode: 1, link: "nvlink" as const } }, "1 with pools"],
+    [{ replicas: 2, fleet: { noisyReplicas: [2] } }, "replicas from 0 to 1"],
+  ])("refuses %j", (more, expected) => {
+    expect(() => makeWorld(fixed, 10, more)).toThrow(
+      expect.objectContaining({ code: "MANX_CONFIG_IMPOSSIBLE", expected }),
+    );
   });
 });

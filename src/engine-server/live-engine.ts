@@ -1,26 +1,32 @@
 /**
- * The twin in real time: the engine of `src/engine`, and what its events mean for the clients that wait.
+ * The twin in real time: the engines of `src/engine`, one or several behind a router, and what their events mean for the
+ * clients that wait.
  *
- *     submit ─▶ engine ─▶ onToken ─▶ delivery.token ─▶ socket
- *        abort ──▶ │  ─▶ onFinish ─▶ delivery.end
+ *     submit ─▶ router ─▶ engine ─▶ onToken ─▶ delivery.token ─▶ socket
+ *        abort ──────────▶ │  ─▶ onFinish ─▶ delivery.end
  *
- * Invariant: a call is in `open` from the moment the engine has taken it until it has ended, was aborted or has failed; it
+ * Invariant: a call is in `open` from the moment an engine has taken it until it has ended, was aborted or has failed; it
  * leaves once, and nothing is written for it after that.
  */
 import type { Clock } from "../clock/index.ts";
-import { ManxError, toManxError } from "../core/index.ts";
+import { lookUp, ManxError, toManxError } from "../core/index.ts";
 import {
-  buildEngine,
+  buildServing,
   type CostModel,
+  checkFleet,
   type Engine,
   type EngineConfig,
   type EngineRequest,
+  type Fleet,
   keepsPrefixes,
-  rooflineOf,
+  type Pools,
+  type RequestShape,
+  type Serving,
 } from "../engine/index.ts";
+import { ROUTERS, type Router, type RouterName } from "../policy/index.ts";
 import { EngineMetrics } from "./engine-metrics.ts";
 import type { LiveCall } from "./live-call.ts";
-import { StepClock } from "./step-clock.ts";
+import { TwinClock } from "./twin-clock.ts";
 
 export interface LiveEngineOptions {
   readonly config: EngineConfig;
@@ -28,47 +34,65 @@ export interface LiveEngineOptions {
   readonly servedModel: string;
   /** How many times as fast as the priced GPU the twin runs. */
   readonly speed: number;
-  /** Most requests that wait; more are refused. */
+  /** Most requests that wait, all engines together; more are refused. */
   readonly waitingMax: number;
+  /** Engines of this config; default 1. */
+  readonly replicas?: number;
+  /** How requests are spread over them; default round robin. */
+  readonly routing?: RouterName;
+  /** In place of replicas. */
+  readonly pools?: Pools;
+  /** What happens to the replicas; times count from the start of the server, in the twin's time. */
+  readonly fleet?: Fleet;
+  /** Of the neighbours; default 0. */
+  readonly seed?: number;
   readonly cost?: CostModel;
   readonly checked?: boolean;
 }
 
+/** Routing by prefix keeps a bit for each engine. */
+export const ENGINES_MAX = 31;
+/** Of the host's time: further behind than this, lost time is given up. */
+const LAG_LIMIT_US = 100_000;
+
 export class LiveEngine {
-  readonly engine: Engine;
   readonly metrics: EngineMetrics;
   /** What the prefix cache names; undefined without one. */
   readonly pieceTokens: number | undefined;
+  readonly #serving: Serving;
+  readonly #router: Router;
   readonly #clock: Clock;
   readonly #contextMax: number;
   readonly #waitingMax: number;
+  readonly #openTokens: number[];
   readonly #open = new Set<EngineRequest<LiveCall>>();
   #failure: ManxError | undefined;
 
   /** @throws MANX_CONFIG_IMPOSSIBLE, MANX_NAME_UNKNOWN */
   constructor(options: LiveEngineOptions) {
-    const { clock } = options;
+    const { clock, speed } = options;
     // Traces name prompts in coarse pieces; live text can be told apart block by block, as vLLM does.
     const config = { ...options.config, pieceTokens: options.config.blockTokens };
     if (keepsPrefixes(config)) this.pieceTokens = config.pieceTokens;
+    refuseImpossible(options);
     this.#clock = clock;
     this.#contextMax = config.contextMax;
     this.#waitingMax = options.waitingMax;
-    const stepClock = new StepClock(clock, {
+    const twinClock = new TwinClock(clock, speed, {
       onStep: (lateUs) => this.metrics.stepped(lateUs),
       onThrow: (thrown) => this.#fail(thrown),
     });
-    this.engine = buildEngine(config, {
-      clock: stepClock,
-      cost: fasterBy(options.speed, options.cost ?? rooflineOf(config)),
-      sink: {
-        onToken: (request) => this.#token(request as EngineRequest<LiveCall>),
-        onFinish: (request) => this.#finish(request as EngineRequest<LiveCall>),
-        onPreempt: () => this.metrics.preempted(),
-      },
-      ...(options.checked !== undefined && { checked: options.checked }),
-    });
-    this.metrics = new EngineMetrics(this.engine, config, options.servedModel);
+    this.#serving = this.#serve(options, config, twinClock);
+    this.#openTokens = this.#serving.entries.map(() => 0);
+    this.#router = lookUp(ROUTERS, options.routing ?? "round-robin", "routing")();
+    const { engines } = this.#serving;
+    const { servedModel } = options;
+    this.metrics = new EngineMetrics({ engines, config, servedModel, clock, twinClock });
+  }
+
+  /** All that compute: replicas, or prefill engines and then decode engines. */
+  get engines(): readonly Engine[] {
+    return this.#serving.engines;
   }
 
   /** Why it has stopped for good, if it has. */
@@ -82,14 +106,15 @@ export class LiveEngine {
 
   /** Most tokens of prompt and output together that one request may have. */
   get roomTokens(): number {
+    const smallest = Math.min(...this.engines.map(({ scheduler }) => scheduler.kv.totalTokens));
     // The KV of the last output token is never written.
-    return Math.min(this.#contextMax, this.engine.scheduler.kv.totalTokens + 1);
+    return Math.min(this.#contextMax, smallest + 1);
   }
 
   /** @throws MANX_OVERLOADED, and whatever ended the engine before. */
   assertOpen(): void {
     if (this.#failure !== undefined) throw this.#failure;
-    const { waiting } = this.engine.scheduler;
+    const waiting = this.engines.reduce((sum, { scheduler }) => sum + scheduler.waiting, 0);
     if (waiting < this.#waitingMax) return;
     throw new ManxError("MANX_OVERLOADED", {
       what: "the engine's queue is full",
@@ -99,14 +124,23 @@ export class LiveEngine {
   }
 
   /** @throws MANX_REQUEST_NEVER_FITS */
+  assertFits(shape: RequestShape): void {
+    // Of pools, the last one decodes: it has to hold the answer, too.
+    this.engines[0]!.assertFits(shape);
+    this.engines.at(-1)!.assertFits(shape);
+  }
+
+  /** @throws MANX_REQUEST_NEVER_FITS */
   submit(call: LiveCall): EngineRequest<LiveCall> {
     const { tokens: promptTokens, pieceNames } = call.request.prompt;
-    const outputTokens = call.answer.tokens;
-    const shape = { promptTokens, outputTokens, prefixIds: pieceNames };
-    this.engine.assertFits(shape);
+    const shape = { promptTokens, outputTokens: call.answer.tokens, prefixIds: pieceNames };
+    this.assertFits(shape);
+    const openTokens = this.#serving.openTokens ?? this.#openTokens;
     try {
-      const request = this.engine.submit(shape, call);
+      call.entry = this.#router.pick({ prefixIds: pieceNames }, openTokens);
+      const request = this.#serving.submit(call.entry, shape, call);
       this.#open.add(request);
+      this.#openTokens[call.entry]! += call.openTokens;
       return request;
     } catch (thrown) {
       // It fits, so this is a broken plan.
@@ -117,10 +151,10 @@ export class LiveEngine {
 
   /** The client has left. Its memory is free at the end of the step in flight at the latest. */
   abort(request: EngineRequest<LiveCall>): void {
-    if (!this.#open.delete(request)) return;
-    this.metrics.ended("abort");
+    if (!this.#leave(request)) return;
+    this.metrics.ended(request.tag, "abort");
     try {
-      this.engine.abort(request as EngineRequest);
+      this.#serving.abort(request.tag.entry, request as EngineRequest);
     } catch (thrown) {
       this.#fail(thrown);
     }
@@ -129,43 +163,76 @@ export class LiveEngine {
   /** Nothing more is computed; whoever still waits is told why. */
   stop(reason: ManxError): void {
     this.#failure ??= reason;
-    this.engine.stop();
+    for (const engine of this.engines) engine.stop();
     for (const request of this.#open) {
-      this.#open.delete(request);
-      this.metrics.ended("error");
+      this.#leave(request);
+      this.metrics.ended(request.tag, "error");
       request.tag.delivery.fail(reason);
     }
+  }
+
+  #serve(options: LiveEngineOptions, config: EngineConfig, clock: TwinClock): Serving {
+    const { pools, fleet, cost, checked, replicas = 1, seed = 0, speed } = options;
+    return buildServing({
+      config,
+      clock,
+      replicas,
+      seed,
+      lagLimitUs: LAG_LIMIT_US * speed,
+      sink: {
+        onToken: (request, _, inStep) => this.#token(request as EngineRequest<LiveCall>, inStep),
+        onFinish: (request) => this.#finish(request as EngineRequest<LiveCall>),
+        onPreempt: (request) => this.metrics.preempted(request.tag as LiveCall),
+      },
+      ...(pools !== undefined && { pools }),
+      ...(fleet !== undefined && { fleet }),
+      ...(cost !== undefined && { cost }),
+      ...(checked !== undefined && { checked }),
+    });
   }
 
   #fail(thrown: unknown): void {
     this.stop(toManxError(thrown));
   }
 
-  #token(request: EngineRequest<LiveCall>): void {
+  #token(request: EngineRequest<LiveCall>, inStep: number): void {
     if (!this.#open.has(request)) return;
-    request.tag.delivery.token(request.generated - 1);
-    this.metrics.token(request.tag, this.#clock.nowUs());
+    const { tag: call, generated } = request;
+    call.delivery.token(generated - 1);
+    this.metrics.token(call, this.#clock.nowUs(), call.countToken(inStep));
   }
 
   #finish(request: EngineRequest<LiveCall>): void {
-    if (!this.#open.delete(request)) return;
+    if (!this.#leave(request)) return;
     request.tag.delivery.end(request.cachedTokens);
     this.metrics.finished(request.tag, request as EngineRequest, this.#clock.nowUs());
+  }
+
+  /** Answers false if it was not open any more. */
+  #leave(request: EngineRequest<LiveCall>): boolean {
+    if (!this.#open.delete(request)) return false;
+    this.#openTokens[request.tag.entry]! -= request.tag.openTokens;
+    return true;
   }
 }
 
 /** @throws MANX_CONFIG_IMPOSSIBLE */
-function fasterBy(speed: number, cost: CostModel): CostModel {
-  if (!(speed > 0 && Number.isFinite(speed))) {
-    throw new ManxError("MANX_CONFIG_IMPOSSIBLE", {
-      where: "speed",
-      expected: "a number above 0, such as 1 for the priced GPU's own pace",
-      got: String(speed),
-    });
-  }
-  if (speed === 1) return cost;
-  return {
-    name: `${cost.name} × ${speed}`,
-    stepUs: (batch) => Math.max(1, Math.round(cost.stepUs(batch) / speed)),
+function refuseImpossible({ speed, replicas = 1, pools, fleet }: LiveEngineOptions): void {
+  const refuse = (where: string, expected: string, got: unknown): never => {
+    throw new ManxError("MANX_CONFIG_IMPOSSIBLE", { where, expected, got: String(got) });
   };
+  if (!(speed > 0 && Number.isFinite(speed))) {
+    refuse("speed", "a number above 0, such as 1 for the priced GPU's own pace", speed);
+  }
+  if (!Number.isInteger(replicas) || replicas < 1 || replicas > ENGINES_MAX) {
+    refuse("replicas", `1 to ${ENGINES_MAX} engines in one server`, replicas);
+  }
+  if (pools !== undefined && Math.max(pools.prefill, pools.decode) > ENGINES_MAX) {
+    refuse("pools", `at most ${ENGINES_MAX} engines each`, `${pools.prefill} + ${pools.decode}`);
+  }
+  if (pools !== undefined && replicas > 1) refuse("replicas", "1 with pools", replicas);
+  if (pools !== undefined && fleet !== undefined) {
+    refuse("pools", "either pools, or what happens to replicas", "both");
+  }
+  if (fleet !== undefined) checkFleet(fleet, replicas);
 }
