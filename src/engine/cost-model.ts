@@ -15,6 +15,7 @@ import {
   type Model,
   VALUE_BYTES,
 } from "./data-sheets.ts";
+import type { FittedCoefficients } from "./fitted-cost.ts";
 import { findLink, type Link } from "./parallel/links.ts";
 import { collectivePrices } from "./parallel/tensor-parallel.ts";
 
@@ -91,6 +92,26 @@ export class RooflineCost implements CostModel {
     this.#collectiveUsPerToken = inside.usPerToken + across.usPerToken;
     const startUps = inside.fixedUs + across.fixedUs;
     this.#fixedUs = STEP_OVERHEAD_US + layers * LAYER_OVERHEAD_US + startUps;
+  }
+
+  /**
+   * The same as a `FittedCost` would say it: what a fit starts from, and keeps where its requests say nothing. Near, not
+   * equal: computing is priced at the prompts' share of the FLOPS for all, and attention as "split-kv".
+   */
+  coefficients(): FittedCoefficients {
+    const elementUs = this.#elementUsPerToken + this.#collectiveUsPerToken;
+    const tokenUs = this.#prefillUsPerToken + elementUs;
+    return {
+      stepUs: this.#fixedUs + this.#weightsUs,
+      freeTokens: this.#weightsUs / tokenUs,
+      tokenUs,
+      prefillSequenceUs: this.#headUsPerSequence,
+      prefillPairUs: this.#usPerPair,
+      prefillContextTokenUs: this.#usPerContextToken,
+      // Beside the free tokens an answer only pays for what is not hidden behind the weights.
+      decodeSequenceUs: elementUs,
+      decodeContextTokenUs: this.#usPerContextToken,
+    };
   }
 
   stepUs(batch: Batch): number {

@@ -1,16 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { SimClock } from "../clock/index.ts";
-import {
-  buildEngine,
-  checkConfig,
-  ENGINE_DEFAULTS,
-  type EngineConfig,
-  kvTokens,
-} from "./config.ts";
+import { buildEngine } from "./build-engine.ts";
+import { checkConfig, kvTokens } from "./config-check.ts";
 import { ContinuousBatcher } from "./continuous-batcher.ts";
 import { findGpu, findModel, kvBytesPerToken, weightBytes } from "./data-sheets.ts";
 import { Engine } from "./engine.ts";
+import { ENGINE_DEFAULTS, type EngineConfig } from "./engine-config.ts";
 import { PagedKv } from "./kv-memory.ts";
 import type { EngineRequest } from "./request.ts";
 

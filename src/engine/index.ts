@@ -1,22 +1,24 @@
 /** The twin: scheduler, KV memory, cost model, and the driver that runs them in virtual or real time. */
 export { Batch } from "./batch.ts";
-export {
-  type BuildOptions,
-  buildEngine,
-  checkConfig,
-  describeConfig,
-  ENGINE_DEFAULTS,
-  type EngineConfig,
-  keepsPrefixes,
-  kvTokens,
-  rooflineOf,
-} from "./config.ts";
+export { type BuildOptions, buildEngine } from "./build-engine.ts";
+export { checkConfig, kvTokens } from "./config-check.ts";
 export { ContinuousBatcher } from "./continuous-batcher.ts";
 export { type ContinuousOptions, MIXINGS, type Mixing } from "./continuous-options.ts";
+export {
+  COST_KINDS,
+  type CostChoice,
+  type CostKind,
+  costOf,
+  describeCost,
+  rooflineOf,
+} from "./cost-choice.ts";
 export { type AttentionKernel, type CostModel, RooflineCost } from "./cost-model.ts";
 export * from "./data-sheets.ts";
 export * from "./disaggregated/index.ts";
 export { Engine, type EngineOptions, type EngineTotals } from "./engine.ts";
+export * from "./engine-config.ts";
+export * from "./fitted-cost.ts";
+export * from "./fitted-cost-text.ts";
 export * from "./fleet/index.ts";
 export * from "./interference/index.ts";
 export { KernelTableCost, type KernelTableText } from "./kernel-table-cost.ts";

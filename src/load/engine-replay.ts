@@ -41,7 +41,8 @@ export interface ReplayOptions {
 /** Runs the workload to the end of its last response. */
 export function replay(options: ReplayOptions, budgets?: Budgets): Replay {
   const clock = new SimClock();
-  const { fleet, pools, config, cost } = options;
+  const { fleet, config, cost } = options;
+  const pools = options.pools ?? config.pools;
   const replicas = pools?.prefill ?? options.replicas ?? 1;
   const collect = new ReplayCollector(budgets, replicas);
   if (fleet !== undefined) checkFleet(fleet, replicas);

@@ -16,7 +16,8 @@ import type { ResultRun } from "./result-document.ts";
 
 /** The replay as a run of the result document. */
 export function toResultRun(done: Replay, options: ReplayOptions, budgets?: Budgets): ResultRun {
-  const { config, pools, replicas = 1 } = options;
+  const { config, replicas = 1 } = options;
+  const pools = options.pools ?? config.pools;
   const { histograms, totals } = done;
   const perS = (count: number): number =>
     done.offeredUs === 0 ? 0 : (count * US_PER_S) / done.offeredUs;
@@ -52,9 +53,10 @@ export function toResultRun(done: Replay, options: ReplayOptions, budgets?: Budg
       failures: { ...done.refused },
     },
     metrics: Object.fromEntries(
-      REPLAY_METRICS.filter((name) => name !== "handoverUs" || options.pools !== undefined).map(
-        (name) => [name, toDistribution(histograms[name], METRIC_LABELS[name])],
-      ),
+      REPLAY_METRICS.filter((name) => name !== "handoverUs" || pools !== undefined).map((name) => [
+        name,
+        toDistribution(histograms[name], METRIC_LABELS[name]),
+      ]),
     ),
     gauges: { ...replayGauges(done, totals), ...poolGauges(done, pools) },
     stalls: null,

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { SimClock } from "../../clock/index.ts";
-import { ENGINE_DEFAULTS, type EngineConfig } from "../config.ts";
+import { ENGINE_DEFAULTS, type EngineConfig } from "../engine-config.ts";
 import type { EngineRequest } from "../request.ts";
 import { DisaggregatedEngine, type DisaggregatedOptions } from "./disaggregated-engine.ts";
 

@@ -15,22 +15,20 @@
  */
 import type { Clock } from "../../clock/index.ts";
 import { assert, Fifo, ManxError } from "../../core/index.ts";
-import { buildEngine, checkConfig, type EngineConfig } from "../config.ts";
+import { buildEngine } from "../build-engine.ts";
+import { checkConfig } from "../config-check.ts";
+import { costOf } from "../cost-choice.ts";
 import type { CostModel } from "../cost-model.ts";
 import { kvBytesPerToken } from "../data-sheets.ts";
 import type { Engine } from "../engine.ts";
+import type { EngineConfig } from "../engine-config.ts";
 import { findLink, type Link, type LinkName, linkUs } from "../parallel/links.ts";
 import { EngineRequest, type RequestShape } from "../request.ts";
 import type { EngineSink } from "../scheduler.ts";
 import { type Handover, type HandoverTotals, noHandovers } from "./handover.ts";
 import { LandingKv } from "./landing-kv.ts";
+import { checkPoolSizes, type PoolSizes, refuseStatic } from "./pools.ts";
 import { SourceKv } from "./source-kv.ts";
-
-export interface PoolSizes {
-  /** Engines, each of as many GPUs as its config has ranks. */
-  readonly prefill: number;
-  readonly decode: number;
-}
 
 export interface DisaggregatedSink extends EngineSink {
   /** Its KV has arrived: ready at the source, on the link, and off it. */
@@ -45,13 +43,19 @@ export interface DisaggregatedOptions {
   /** Default: as `prefill`. Same model; a prefix cache is of no use here and left out. */
   readonly decode?: EngineConfig;
   readonly link: LinkName;
-  /** Of the prefill and the decode engines, in place of the roofline. */
+  /** Of the prefill and the decode engines, in place of those that the configs name. */
   readonly cost?: CostModel;
   readonly decodeCost?: CostModel;
   readonly checked?: boolean;
   /** As of an `Engine`. */
   readonly lagLimitUs?: number;
 }
+
+/** Built once, for all engines of a pool. */
+type PricedOptions = DisaggregatedOptions & {
+  readonly cost: CostModel;
+  readonly decodeCost: CostModel;
+};
 
 interface Source {
   readonly engine: Engine;
@@ -85,13 +89,17 @@ export class DisaggregatedEngine {
   constructor(options: DisaggregatedOptions) {
     const { clock, sink, engines, prefill } = options;
     const decode = options.decode ?? prefill;
-    checkPools(engines, prefill, decode);
+    checkBoth(engines, prefill, decode);
     this.#clock = clock;
     this.#sink = sink;
     this.#link = findLink(options.link);
     this.#bytesPerToken = kvBytesPerToken(checkConfig(prefill).model);
-    this.#sources = Array.from({ length: engines.prefill }, (_, i) => this.#source(i, options));
-    this.#targets = Array.from({ length: engines.decode }, () => this.#target(decode, options));
+    const cost = options.cost ?? costOf(prefill);
+    const decodeCost =
+      options.decodeCost ?? options.cost ?? (decode === prefill ? cost : costOf(decode));
+    const priced = { ...options, cost, decodeCost };
+    this.#sources = Array.from({ length: engines.prefill }, (_, i) => this.#source(i, priced));
+    this.#targets = Array.from({ length: engines.decode }, () => this.#target(decode, priced));
     this.openPromptTokens = this.#sources.map(() => 0);
   }
 
@@ -146,12 +154,12 @@ export class DisaggregatedEngine {
     return true;
   }
 
-  #source(i: number, options: DisaggregatedOptions): Source {
-    const { speculation: _, ...config } = options.prefill;
+  #source(i: number, options: PricedOptions): Source {
+    const { speculation: _, pools: __, ...config } = options.prefill;
     let kv: SourceKv | undefined;
     const engine = buildEngine(config, {
       clock: this.#clock,
-      ...(options.cost !== undefined && { cost: options.cost }),
+      cost: options.cost,
       ...(options.checked !== undefined && { checked: options.checked }),
       ...(options.lagLimitUs !== undefined && { lagLimitUs: options.lagLimitUs }),
       wrapKv: (inner) => {
@@ -172,15 +180,14 @@ export class DisaggregatedEngine {
     return { engine, kv, queue: new Fifo(kv.totalTokens), isSending: false };
   }
 
-  #target(decode: EngineConfig, options: DisaggregatedOptions): Target {
-    const cost = options.decodeCost ?? options.cost;
+  #target({ pools: _, ...decode }: EngineConfig, options: PricedOptions): Target {
     const memory = decode.memory === "contiguous" ? "contiguous" : "paged";
     let kv: LandingKv | undefined;
     const engine = buildEngine(
       { ...decode, memory },
       {
         clock: this.#clock,
-        ...(cost !== undefined && { cost }),
+        cost: options.decodeCost,
         ...(options.checked !== undefined && { checked: options.checked }),
         ...(options.lagLimitUs !== undefined && { lagLimitUs: options.lagLimitUs }),
         wrapKv: (inner) => {
@@ -309,21 +316,14 @@ export class DisaggregatedEngine {
   }
 }
 
-function checkPools(engines: PoolSizes, prefill: EngineConfig, decode: EngineConfig): void {
-  const refuse = (where: string, expected: string, got: string): never => {
-    throw new ManxError("MANX_CONFIG_IMPOSSIBLE", { where, expected, got });
-  };
-  for (const [name, count] of Object.entries(engines)) {
-    if (!Number.isInteger(count) || count < 1) {
-      refuse(`pools.${name}`, "at least one engine in each pool", String(count));
-    }
-  }
-  for (const [name, { scheduling }] of Object.entries({ prefill, decode })) {
-    if (scheduling === "static") {
-      refuse(`${name}.scheduling`, "continuous or chunked in a pool", scheduling);
-    }
-  }
-  if (prefill.model !== decode.model) {
-    refuse("decode.model", `the prefill's ${prefill.model}`, decode.model);
-  }
+function checkBoth(engines: PoolSizes, prefill: EngineConfig, decode: EngineConfig): void {
+  checkPoolSizes(engines);
+  refuseStatic("prefill.scheduling", prefill.scheduling);
+  refuseStatic("decode.scheduling", decode.scheduling);
+  if (prefill.model === decode.model) return;
+  throw new ManxError("MANX_CONFIG_IMPOSSIBLE", {
+    where: "decode.model",
+    expected: `the prefill's ${prefill.model}`,
+    got: decode.model,
+  });
 }

@@ -3,6 +3,6 @@ export {
   DisaggregatedEngine,
   type DisaggregatedOptions,
   type DisaggregatedSink,
-  type PoolSizes,
 } from "./disaggregated-engine.ts";
 export type { HandoverTotals } from "./handover.ts";
+export { describePools, type PoolSizes, type Pools } from "./pools.ts";

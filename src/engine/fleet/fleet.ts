@@ -3,7 +3,7 @@
  * all share it with a background load that follows the hour. The balancer knows nothing of it, as most do not.
  */
 import { ManxError, US_PER_S } from "../../core/index.ts";
-import type { BuildOptions } from "../config.ts";
+import type { BuildOptions } from "../build-engine.ts";
 import {
   type DayOfLoad,
   HourlyLoad,

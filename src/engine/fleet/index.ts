@@ -1,9 +1,3 @@
 /** Engines together: replicas or pools behind one door, and what happens to them beside the requests. */
 export { checkFleet, describeFleet, engineConditions, type Fleet } from "./fleet.ts";
-export {
-  buildServing,
-  describePools,
-  type Pools,
-  type Serving,
-  type ServingOptions,
-} from "./serving.ts";
+export { buildServing, type Serving, type ServingOptions } from "./serving.ts";

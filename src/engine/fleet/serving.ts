@@ -3,38 +3,31 @@
  * picks from, and engines whose steps are added up. A replay in virtual time and a live server use the same one.
  */
 import type { Clock } from "../../clock/index.ts";
-import { buildEngine, type EngineConfig } from "../config.ts";
+import { buildEngine } from "../build-engine.ts";
+import { costOf } from "../cost-choice.ts";
 import type { CostModel } from "../cost-model.ts";
 import {
   DisaggregatedEngine,
   type DisaggregatedSink,
 } from "../disaggregated/disaggregated-engine.ts";
 import type { HandoverTotals } from "../disaggregated/handover.ts";
+import type { Pools } from "../disaggregated/pools.ts";
 import type { Engine } from "../engine.ts";
-import type { LinkName } from "../parallel/links.ts";
+import type { EngineConfig } from "../engine-config.ts";
 import type { EngineRequest, RequestShape } from "../request.ts";
 import { engineConditions, type Fleet } from "./fleet.ts";
-
-/** Prefill and decode on engines of their own, all of one config. */
-export interface Pools {
-  readonly prefill: number;
-  readonly decode: number;
-  readonly link: LinkName;
-}
-
-/** For the conditions of a result. */
-export function describePools({ prefill, decode, link }: Pools): string {
-  return `${prefill} prefill + ${decode} decode over ${link}`;
-}
 
 export interface ServingOptions {
   readonly clock: Clock;
   readonly sink: DisaggregatedSink;
   readonly config: EngineConfig;
+  /** Not used with pools: their sizes say how many engines there are. */
   readonly replicas: number;
+  /** In place of the config's. */
   readonly pools?: Pools;
   readonly fleet?: Fleet;
   readonly seed: number;
+  /** In place of the one that the config names. */
   readonly cost?: CostModel;
   readonly checked?: boolean;
   /** As of an `Engine`. */
@@ -55,17 +48,18 @@ export interface Serving {
   abort(entry: number, request: EngineRequest): boolean;
 }
 
-/** @throws MANX_CONFIG_IMPOSSIBLE, MANX_NAME_UNKNOWN */
+/** @throws MANX_CONFIG_IMPOSSIBLE, MANX_NAME_UNKNOWN, MANX_TABLE_FORMAT */
 export function buildServing(options: ServingOptions): Serving {
-  const { pools } = options;
+  const pools = options.pools ?? options.config.pools;
   return pools === undefined ? replicasOf(options) : poolsOf(options, pools);
 }
 
 function replicasOf(options: ServingOptions): Serving {
-  const { config, fleet, seed } = options;
+  const { config, fleet, seed, cost = costOf(config) } = options;
   const engines = Array.from({ length: options.replicas }, (_, replica) =>
     buildEngine(config, {
       ...sharedBy(options),
+      cost,
       sink: options.sink,
       ...(fleet !== undefined && engineConditions(fleet, replica, seed)),
     }),

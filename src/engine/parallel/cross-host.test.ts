@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { checkConfig, ENGINE_DEFAULTS, type EngineConfig } from "../config.ts";
+import { checkConfig } from "../config-check.ts";
+import { ENGINE_DEFAULTS, type EngineConfig } from "../engine-config.ts";
 import { crossHostLoss } from "./cross-host.ts";
 import { LINK_NAMES, type LinkName } from "./links.ts";
 

@@ -1,0 +1,78 @@
+/**
+ * A fitted cost as a document: the coefficients, what they were fitted on and how far they were off on requests that the
+ * fit had not seen. Plain data that a config can carry; written by `manx engine fit`, read by whatever takes a cost.
+ */
+import { ManxError, nearestName } from "../core/index.ts";
+import { COEFFICIENT_NAMES, type CoefficientName, type FittedCoefficients } from "./fitted-cost.ts";
+
+export const FITTED_COST_VERSION = 1;
+
+export interface FittedCostText {
+  readonly schemaVersion: typeof FITTED_COST_VERSION;
+  readonly coefficients: FittedCoefficients;
+  readonly fittedOn: FittedOn;
+  /** One for each figure that was compared; empty if there were too few requests to hold any back. */
+  readonly error: readonly FitError[];
+}
+
+export interface FittedOn {
+  /** Where the observations come from, for people: a file's name or a URL. */
+  readonly source: string;
+  /** Requests that the coefficients were chosen on; those held back do not count. */
+  readonly requests: number;
+  /** Coefficients that these requests say nothing about, and that are the data sheet's (or 0) instead. */
+  readonly undetermined: readonly CoefficientName[];
+}
+
+export interface FitError {
+  readonly figure: "ttft" | "itl" | "e2e";
+  /** Requests held back. */
+  readonly n: number;
+  /** Of |predicted / observed − 1| over them, %. */
+  readonly medianPercent: number;
+  readonly p90Percent: number;
+}
+
+/**
+ * A document that came from outside, checked: every coefficient is there, a number, and not below zero. Fields that are
+ * not known are left alone.
+ *
+ * @param where it came from, for the message.
+ * @throws MANX_TABLE_FORMAT
+ */
+export function readFittedCost(document: unknown, where: string): FittedCostText {
+  const refuse = (expected: string, got: unknown, at = ""): never => {
+    throw new ManxError("MANX_TABLE_FORMAT", {
+      what: "the fitted cost cannot be used",
+      where: `${where}${at}`,
+      expected,
+      got: JSON.stringify(got)?.slice(0, 80) ?? "nothing",
+      hint: "make it again with manx engine fit",
+    });
+  };
+  if (!isRecord(document)) return refuse("an object", document);
+  const { schemaVersion, coefficients, fittedOn, error } = document;
+  if (schemaVersion !== FITTED_COST_VERSION) {
+    refuse(`schemaVersion ${FITTED_COST_VERSION}`, schemaVersion);
+  }
+  if (!isRecord(coefficients)) return refuse("an object", coefficients, ": coefficients");
+  for (const name of COEFFICIENT_NAMES) {
+    const value = coefficients[name];
+    const isFine = typeof value === "number" && Number.isFinite(value) && value >= 0;
+    if (!isFine) refuse("a number from 0", value, `: coefficients.${name}`);
+  }
+  for (const name of Object.keys(coefficients)) {
+    if ((COEFFICIENT_NAMES as readonly string[]).includes(name)) continue;
+    const near = nearestName(name, COEFFICIENT_NAMES);
+    refuse(near ?? COEFFICIENT_NAMES.join(", "), name, ": coefficients");
+  }
+  if (!isRecord(fittedOn) || typeof fittedOn.source !== "string") {
+    refuse("where it was fitted: a source", fittedOn, ": fittedOn");
+  }
+  if (!Array.isArray(error)) refuse("a list", error, ": error");
+  return document as unknown as FittedCostText;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
