@@ -65,7 +65,9 @@ export function checkConfig(config: EngineConfig): { gpu: Gpu; model: Model; kvT
   refuseBroken(config, [...stepRules(config), ...preemptionRules(config)]);
   if (pools !== undefined) checkPools(pools, config.scheduling);
   const draftShare = speculation?.draftShare ?? 0;
-  const tokens = kvTokens(gpu, model, config.ranks, config.memoryShare, draftShare);
+  // What an engine says of itself goes before what the sheets say of it: it runs, whatever they leave.
+  const tokens =
+    config.kvTokens ?? kvTokens(gpu, model, config.ranks, config.memoryShare, draftShare);
   return { gpu, model, kvTokens: tokens };
 }
 
@@ -106,6 +108,12 @@ function sizeRules(config: EngineConfig, model: Model): readonly Rule[] {
       "ranks",
       model.kvHeads % ranks === 0 || ranks % model.kvHeads === 0,
       `a divisor or multiple of ${model.kvHeads} KV heads`,
+    ],
+    [
+      "kvTokens",
+      config.kvTokens === undefined ||
+        (Number.isSafeInteger(config.kvTokens) && config.kvTokens >= 1),
+      "a whole number from 1",
     ],
     ["attention", attention === "split-kv" || attention === "per-head", "split-kv or per-head"],
     [

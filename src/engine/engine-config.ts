@@ -18,7 +18,7 @@ import { describeSpeculation, type Speculation } from "./speculation/speculation
  * - prices of steps: `cost`, `attention`
  * - scheduling: `scheduling`, `sequencesMax`, `tokensMax`, `fillWaitUs`, `ahead`, `admission`, and who is next, what a step
  *   begins with, and caps (`SchedulingLevers`)
- * - KV memory: `memory`, `memoryShare`, `blockTokens`, `pieceTokens`
+ * - KV memory: `memory`, `memoryShare`, `kvTokens`, `blockTokens`, `pieceTokens`
  * - when it runs out: `preemption`, `hostMemoryBytes`
  * - layers on top, off unless given: `speculation`, `pools`
  */
@@ -65,6 +65,8 @@ export interface EngineConfig extends SchedulingLevers {
   readonly memory: "contiguous" | "paged" | "prefix" | "radix";
   /** Share of GPU memory that the engine may use. */
   readonly memoryShare: number;
+  /** Size of the KV memory where a real engine has told it, in place of what the data sheets leave for it. */
+  readonly kvTokens?: number;
   /** Paged and prefix memory: tokens of a block. */
   readonly blockTokens: number;
   /** Prefix and radix memory: tokens of a prompt that one of its names stands for; in prefix memory a multiple of the block. */

@@ -50,6 +50,15 @@ describe("Engine", () => {
     engine.submit({ promptTokens: 900, outputTokens: 100 }, 0);
   });
 
+  it("takes the size of the KV memory from who knows it better than the sheets", () => {
+    const clock = new SimClock();
+    const config: EngineConfig = { ...ENGINE_DEFAULTS, kvTokens: 41_408 };
+    expect(buildEngine(config, { clock, sink: quiet }).scheduler.kv.totalTokens).toBe(41_408);
+    expect(() => checkConfig({ ...config, kvTokens: 0.5 })).toThrow(
+      expect.objectContaining({ where: "kvTokens" }),
+    );
+  });
+
   it("gives the same times for the same requests, and every answer its tokens, under any lever", () => {
     const request = fc.record({
       atUs: fc.nat(3_000_000),

@@ -10,6 +10,11 @@ export const FITTED_COST_VERSION = 1;
 export interface FittedCostText {
   readonly schemaVersion: typeof FITTED_COST_VERSION;
   readonly coefficients: FittedCoefficients;
+  /**
+   * µs that a request takes outside of the engine's steps (network, tokenizer, front end): a replay adds it to TTFT and
+   * E2E, a live server has its own. Default 0.
+   */
+  readonly requestUs?: number;
   readonly fittedOn: FittedOn;
   /** One for each figure that was compared; empty if there were too few requests to hold any back. */
   readonly error: readonly FitError[];
@@ -25,8 +30,9 @@ export interface FittedOn {
 }
 
 export interface FitError {
-  readonly figure: "ttft" | "itl" | "e2e";
-  /** Requests held back. */
+  /** By request; `tpot` is the mean gap of an answer, `itl` each of its gaps, for logs that have them. */
+  readonly figure: "ttft" | "tpot" | "itl" | "e2e";
+  /** Requests held back, or their gaps. */
   readonly n: number;
   /** Of |predicted / observed − 1| over them, %. */
   readonly medianPercent: number;
@@ -65,6 +71,10 @@ export function readFittedCost(document: unknown, where: string): FittedCostText
     if ((COEFFICIENT_NAMES as readonly string[]).includes(name)) continue;
     const near = nearestName(name, COEFFICIENT_NAMES);
     refuse(near ?? COEFFICIENT_NAMES.join(", "), name, ": coefficients");
+  }
+  const { requestUs = 0 } = document;
+  if (typeof requestUs !== "number" || !(requestUs >= 0 && Number.isFinite(requestUs))) {
+    refuse("a number from 0", requestUs, ": requestUs");
   }
   if (!isRecord(fittedOn) || typeof fittedOn.source !== "string") {
     refuse("where it was fitted: a source", fittedOn, ": fittedOn");
