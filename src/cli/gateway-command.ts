@@ -1,6 +1,6 @@
 /** `manx gateway`: runs the proxy until it is interrupted. */
 import type { Command } from "commander";
-import { ManxError, parseDurationUs, renderError } from "../core/index.ts";
+import { ManxError, parseDurationUs, parseSizeBytes, renderError } from "../core/index.ts";
 import type { Gateway, GatewayLimits, GatewayOptions } from "../gateway/index.ts";
 import { parseCount } from "./flag-values.ts";
 import { interrupted } from "./interrupted.ts";
@@ -109,24 +109,4 @@ function report(gateway: Gateway, upstream: string, flags: GatewayFlags, io: Io)
   io.stdout.write(
     `${JSON.stringify({ url, upstream, connections: gateway.connections(), limits, warning })}\n`,
   );
-}
-
-const SIZE_UNITS: Readonly<Record<string, number>> = {
-  b: 1,
-  kib: 2 ** 10,
-  mib: 2 ** 20,
-  gib: 2 ** 30,
-};
-
-/** @throws MANX_FLAG_VALUE for a size without unit, zero, or above 1 GiB, which no API takes. */
-function parseSizeBytes(text: string, where: string): number {
-  const match = /^(\d+(?:\.\d+)?)\s*(b|kib|mib|gib)$/i.exec(text.trim());
-  const bytes =
-    match === null ? 0 : Math.round(Number(match[1]) * SIZE_UNITS[match[2]!.toLowerCase()]!);
-  if (bytes > 0 && bytes <= 2 ** 30) return bytes;
-  throw new ManxError("MANX_FLAG_VALUE", {
-    where,
-    expected: 'a size up to 1 GiB with its unit, such as "32MiB" or "512KiB"',
-    got: JSON.stringify(text),
-  });
 }

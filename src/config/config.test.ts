@@ -7,14 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { type ManxError, renderError } from "../core/index.ts";
 import { ConfigFile } from "./config-file.ts";
-import {
-  checkConfig,
-  configJsonSchema,
-  durationText,
-  readConfig,
-  Secret,
-  secret,
-} from "./index.ts";
+import { checkConfig, configJsonSchema, duration, readConfig, Secret, secret } from "./index.ts";
 
 const schema = z.strictObject({
   gpu: z.enum(["h100-sxm", "a100-sxm"]).default("h100-sxm"),
@@ -24,7 +17,7 @@ const schema = z.strictObject({
       port: z.int().min(0).max(65_535).default(8000),
     })
     .prefault({}),
-  drain: durationText.default("10s"),
+  drain: duration.default("10s"),
   queue: z.union([z.literal("none"), z.int().min(1)]).default(1024),
   apiKey: secret.nullable().default(null),
   headers: z.record(z.string(), secret).default({}),

@@ -13,4 +13,4 @@ export {
 } from "./read-config.ts";
 export { Secret, type SecretPlaces } from "./secret.ts";
 export { SectionConfig, type Setting, type Source } from "./section-config.ts";
-export { durationText, name, secret, share } from "./written-forms.ts";
+export { duration, name, secret, share, size } from "./written-forms.ts";

@@ -2,12 +2,17 @@
 import { z } from "zod";
 
 /** `"800ms"`; read with `parseDurationUs`. */
-export const durationText = z
+export const duration = z
   .string()
   .regex(
     /^\s*(\d+(\.\d+)?|\.\d+)\s*(us|µs|ms|s|m|min|h)\s*$/i,
     'a duration such as "800ms", "2s" or "5m"',
   );
+
+/** `"32MiB"`; read with `parseSizeBytes`. */
+export const size = z
+  .string()
+  .regex(/^\s*(\d+(\.\d+)?|\.\d+)\s*(b|kib|mib|gib)\s*$/i, 'a size such as "32MiB" or "512KiB"');
 
 /** A share of a whole: 0.05 is 5 %. */
 export const share = z.number().min(0).max(1);

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
+  durationText,
   EventHeap,
   Fifo,
   formatUs,
@@ -10,7 +11,9 @@ import {
   nearestName,
   parseDurationUs,
   parseRatePerS,
+  parseSizeBytes,
   renderError,
+  sizeText,
   toManxError,
 } from "./index.ts";
 
@@ -33,6 +36,21 @@ describe("durations and rates", () => {
     for (const bad of ["20", "0/s", "-1/s", "20/day", "/s"]) {
       expect(() => parseRatePerS(bad, "--rate")).toThrow(
         expect.objectContaining({ code: "MANX_RATE" }),
+      );
+    }
+  });
+
+  it("are written so that they are read back exactly, sizes too", () => {
+    fc.assert(
+      fc.property(fc.nat(2 ** 40), fc.integer({ min: 1, max: 2 ** 30 }), (us, bytes) => {
+        expect(parseDurationUs(durationText(us), "--x")).toBe(us);
+        expect(parseSizeBytes(sizeText(bytes), "--x")).toBe(bytes);
+      }),
+    );
+    expect([durationText(1_500_000), sizeText(32 * 2 ** 20)]).toEqual(["1500ms", "32MiB"]);
+    for (const bad of ["32", "0B", "2GiB", "-1KiB", "1MB"]) {
+      expect(() => parseSizeBytes(bad, "--x")).toThrow(
+        expect.objectContaining({ code: "MANX_FLAG_VALUE" }),
       );
     }
   });

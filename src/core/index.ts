@@ -5,4 +5,13 @@ export { EventHeap, type HeapEntry } from "./event-heap.ts";
 export { Fifo } from "./fifo.ts";
 export { type ErrorParts, isManxError, ManxError, renderError, toManxError } from "./manx-error.ts";
 export { lookUp, nearestName } from "./names.ts";
-export { formatUs, parseDurationUs, parseRatePerS, US_PER_MS, US_PER_S } from "./units.ts";
+export {
+  durationText,
+  formatUs,
+  parseDurationUs,
+  parseRatePerS,
+  parseSizeBytes,
+  sizeText,
+  US_PER_MS,
+  US_PER_S,
+} from "./units.ts";

@@ -61,6 +61,32 @@ export function parseRatePerS(text: string, where: string): number {
   return perS;
 }
 
+const SIZE_UNITS: Readonly<Record<string, number>> = {
+  b: 1,
+  kib: 2 ** 10,
+  mib: 2 ** 20,
+  gib: 2 ** 30,
+};
+
+const SIZE = new RegExp(`^${NUMBER}\\s*(b|kib|mib|gib)$`, "i");
+
+/**
+ * @param text such as `32MiB`, `512KiB`, `100B`.
+ * @returns whole bytes, from 1 to 1 GiB, above which no API takes a body.
+ * @throws MANX_FLAG_VALUE
+ */
+export function parseSizeBytes(text: string, where: string): number {
+  const match = SIZE.exec(text.trim());
+  const bytes =
+    match === null ? 0 : Math.round(Number(match[1]) * SIZE_UNITS[match[2]!.toLowerCase()]!);
+  if (bytes > 0 && bytes <= 2 ** 30) return bytes;
+  throw new ManxError("MANX_FLAG_VALUE", {
+    where,
+    expected: 'a size up to 1 GiB with its unit, such as "32MiB" or "512KiB"',
+    got: JSON.stringify(text),
+  });
+}
+
 /** `850 µs`, `12.3 ms`, `1.23 s`, `2 min 05 s`: three significant digits, so that columns can be compared by eye. */
 export function formatUs(us: number): string {
   if (!Number.isFinite(us)) return "–";
@@ -71,6 +97,19 @@ export function formatUs(us: number): string {
   const wholeS = Math.round(size / US_PER_S);
   const seconds = String(wholeS % 60).padStart(2, "0");
   return `${us < 0 ? "-" : ""}${Math.floor(wholeS / 60)} min ${seconds} s`;
+}
+
+/** The shortest text that `parseDurationUs` reads back exactly: `2s`, `1500ms`, `7us`. */
+export function durationText(us: number): string {
+  if (us % US_PER_S === 0) return `${us / US_PER_S}s`;
+  return us % US_PER_MS === 0 ? `${us / US_PER_MS}ms` : `${us}us`;
+}
+
+/** The shortest text that `parseSizeBytes` reads back exactly: `32MiB`, `1500B`. */
+export function sizeText(bytes: number): string {
+  const unit = [2 ** 30, 2 ** 20, 2 ** 10].find((one) => bytes % one === 0) ?? 1;
+  const names: Readonly<Record<number, string>> = { 1: "B", 1024: "KiB", 1048576: "MiB" };
+  return `${bytes / unit}${names[unit] ?? "GiB"}`;
 }
 
 function digits(value: number): string {
