@@ -55,7 +55,7 @@ export class StreamReader implements ResponseReader {
 /** The whole prompt: Anthropic's `input_tokens` leave out what its cache had or took. */
 function promptTokens(format: StreamFormat, usage: TokenUsage): number | null {
   const { inputTokens, cacheReadTokens, cacheWriteTokens } = usage;
-  if (inputTokens === null || format === "openai-chat") return inputTokens;
+  if (inputTokens === null || format !== "anthropic-messages") return inputTokens;
   return inputTokens + (cacheReadTokens ?? 0) + (cacheWriteTokens ?? 0);
 }
 

@@ -72,7 +72,9 @@ describe("accents of the messages wire", () => {
       open({ type: "redacted_thinking", data: "AA" }) as never,
     );
     const { events } = decode("anthropic-messages", wire);
-    expect(typesIn(events)).toEqual(["response-start", "block-start", "reasoning-delta", "fault"]);
+    const thought = ["block-start", "reasoning-delta", "reasoning-signature"];
+    expect(typesIn(events)).toEqual(["response-start", ...thought, "fault"]);
+    expect(events[3]).toMatchObject({ signature: "AA" });
     const timeline = new StreamTimeline({ intendedUs: -5 });
     timeline.add(events);
     expect(timeline.metrics()).toMatchObject({ ttftUs: 5, ttfvtUs: null, chunks: 1 });

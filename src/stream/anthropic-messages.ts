@@ -102,6 +102,7 @@ export class AnthropicMessagesReader implements FrameReader {
     } else if (type === "redacted_thinking") {
       this.#sink.emit({ type: "block-start", kind: "reasoning" });
       this.#sink.emit({ type: "reasoning-delta", choice: 0, text: "", redacted: true });
+      this.#sign(textOf(block.data));
     } else this.#sink.emit({ type: "block-start", kind: "other" });
   }
 
@@ -140,7 +141,7 @@ export class AnthropicMessagesReader implements FrameReader {
         this.#reasoning(textOf(delta.thinking));
         return;
       case "signature_delta":
-        this.#sink.emit({ type: "reasoning-signature", choice: 0 });
+        this.#sign(textOf(delta.signature));
         return;
       case "input_json_delta":
         this.#append(frame.index, textOf(delta.partial_json));
@@ -179,6 +180,10 @@ export class AnthropicMessagesReader implements FrameReader {
     if (text !== "") {
       this.#sink.emit({ type: "reasoning-delta", choice: 0, text, redacted: false });
     }
+  }
+
+  #sign(signature: string): void {
+    this.#sink.emit({ type: "reasoning-signature", choice: 0, signature });
   }
 
   #malformed(field: string): void {

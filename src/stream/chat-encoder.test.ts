@@ -73,6 +73,8 @@ describe("encodeChatChunk", () => {
     expect(unknown).toContain('"usage":{}');
     const finish = { type: "finish", choice: 0, reason: "other", rawReason: "novel" } as const;
     expect(encodeChatChunk(HEAD, finish)).toContain('"finish_reason":"novel"');
-    expect(encodeChatChunk(HEAD, { type: "reasoning-signature", choice: 0 })).toBe("");
+    expect(encodeChatChunk(HEAD, { type: "reasoning-signature", choice: 0, signature: "s" })).toBe(
+      "",
+    );
   });
 });

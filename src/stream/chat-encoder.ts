@@ -3,8 +3,9 @@
  * the frames gives the events back, but for those that this wire has no form for: block starts, signatures, ends of calls,
  * faults and unknown frames encode to nothing.
  */
-import type { Finish, FinishReason, StreamEventBody } from "./stream-event.ts";
-import type { TokenUsage } from "./token-usage.ts";
+import { chatReason } from "./finish-reason.ts";
+import type { StreamEventBody } from "./stream-event.ts";
+import { chatUsage } from "./usage-writer.ts";
 
 export interface ChatHead {
   readonly id: string;
@@ -36,9 +37,9 @@ export function encodeChatChunk(head: ChatHead, event: StreamEventBody): string 
       return choiceFrame(head, event.choice, { tool_calls: [call] });
     }
     case "finish":
-      return choiceFrame(head, event.choice, {}, wireReason(event));
+      return choiceFrame(head, event.choice, {}, chatReason(event.reason, event.rawReason));
     case "usage":
-      return frame({ ...shared(head), choices: [], usage: wireUsage(event.usage) });
+      return frame({ ...shared(head), choices: [], usage: chatUsage(event.usage) });
     case "error": {
       const { errorType: type, message, status } = event;
       return frame({ error: { message, type, code: status } });
@@ -52,20 +53,6 @@ export function encodeChatChunk(head: ChatHead, event: StreamEventBody): string 
   }
 }
 
-const WIRE_REASONS: Readonly<Record<FinishReason, string | undefined>> = {
-  stop: "stop",
-  length: "length",
-  tool_calls: "tool_calls",
-  content_filter: "content_filter",
-  pause: "stop",
-  other: undefined,
-};
-
-/** A reason that nobody knows goes on as it came. */
-function wireReason(event: Finish): string {
-  return WIRE_REASONS[event.reason] ?? event.rawReason;
-}
-
 function choiceFrame(
   head: ChatHead,
   index: number,
@@ -77,22 +64,6 @@ function choiceFrame(
 
 function shared({ id, model, createdS: created }: ChatHead): Record<string, unknown> {
   return { id, object: "chat.completion.chunk", created, model };
-}
-
-/** Counts that are not known are left out: a zero would be a claim. */
-function wireUsage(usage: TokenUsage): Record<string, unknown> {
-  const { inputTokens, outputTokens, totalTokens, cacheReadTokens, reasoningTokens } = usage;
-  return {
-    ...(inputTokens !== null && { prompt_tokens: inputTokens }),
-    ...(outputTokens !== null && { completion_tokens: outputTokens }),
-    ...(totalTokens !== null && { total_tokens: totalTokens }),
-    ...(cacheReadTokens !== null && {
-      prompt_tokens_details: { cached_tokens: cacheReadTokens },
-    }),
-    ...(reasoningTokens !== null && {
-      completion_tokens_details: { reasoning_tokens: reasoningTokens },
-    }),
-  };
 }
 
 function frame(value: unknown): string {

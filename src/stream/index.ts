@@ -14,6 +14,7 @@ export {
   type StreamDecoder,
   type StreamFormat,
 } from "./stream-decoder.ts";
+export { createEncoder, type EncoderOptions, type StreamEncoder } from "./stream-encoder.ts";
 export {
   type FaultCode,
   type FinishReason,
@@ -32,3 +33,4 @@ export {
   type TokenCounter,
 } from "./timeline.ts";
 export type { TokenUsage } from "./token-usage.ts";
+export { convertUsage } from "./usage-writer.ts";

@@ -10,12 +10,13 @@ import type { Completion } from "./completion.ts";
 import { EventSink } from "./event-sink.ts";
 import { isObject, type JsonObject } from "./json-object.ts";
 import { OpenAiChatReader } from "./openai-chat.ts";
+import { OpenAiResponsesReader } from "./openai-responses.ts";
 import { FRAME_BYTES_MAX, SseDecoder, type SseFrame } from "./sse-decoder.ts";
 import type { StreamEvent } from "./stream-event.ts";
 import { type ToolCallLimits, ToolCalls } from "./tool-calls.ts";
 import { readWireError } from "./wire-error.ts";
 
-export type StreamFormat = "openai-chat" | "anthropic-messages";
+export type StreamFormat = "openai-chat" | "openai-responses" | "anthropic-messages";
 
 export interface DecoderOptions extends ToolCallLimits {
   /** Largest frame; a larger one is skipped and is a fault. Default 16 MiB. */
@@ -45,7 +46,11 @@ export interface FrameReader {
 
 const READERS: Readonly<
   Record<StreamFormat, new (sink: EventSink, calls: ToolCalls) => FrameReader>
-> = { "openai-chat": OpenAiChatReader, "anthropic-messages": AnthropicMessagesReader };
+> = {
+  "openai-chat": OpenAiChatReader,
+  "openai-responses": OpenAiResponsesReader,
+  "anthropic-messages": AnthropicMessagesReader,
+};
 
 /** @throws MANX_NAME_UNKNOWN for another format, with the list of those that exist. */
 export function createDecoder(format: StreamFormat, options: DecoderOptions = {}): StreamDecoder {

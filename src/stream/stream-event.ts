@@ -58,6 +58,8 @@ export interface ReasoningDelta {
 export interface ReasoningSignature {
   readonly type: "reasoning-signature";
   readonly choice: number;
+  /** Opaque: a signature, or the reasoning itself, encrypted. The provider wants it back as it is. */
+  readonly signature: string;
 }
 
 export interface RefusalDelta {
@@ -143,7 +145,7 @@ export interface Unknown {
   readonly name: string;
 }
 
-/** The terminal frame: `[DONE]` or `message_stop`. */
+/** The terminal frame: `[DONE]`, `message_stop`, `response.completed` or `response.incomplete`. */
 export interface Done {
   readonly type: "done";
 }

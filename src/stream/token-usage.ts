@@ -35,8 +35,22 @@ export function mergeChatUsage(before: TokenUsage, wire: JsonObject): TokenUsage
     outputTokens: count(wire.completion_tokens) ?? before.outputTokens,
     totalTokens: count(wire.total_tokens) ?? before.totalTokens,
     cacheReadTokens: count(prompt.cached_tokens) ?? before.cacheReadTokens,
-    cacheWriteTokens: before.cacheWriteTokens,
+    cacheWriteTokens: count(prompt.cache_write_tokens) ?? before.cacheWriteTokens,
     reasoningTokens: count(completion.reasoning_tokens) ?? before.reasoningTokens,
+  };
+}
+
+/** @param wire the `usage` field of a response. */
+export function mergeResponsesUsage(before: TokenUsage, wire: JsonObject): TokenUsage {
+  const input = child(wire, "input_tokens_details");
+  const output = child(wire, "output_tokens_details");
+  return {
+    inputTokens: count(wire.input_tokens) ?? before.inputTokens,
+    outputTokens: count(wire.output_tokens) ?? before.outputTokens,
+    totalTokens: count(wire.total_tokens) ?? before.totalTokens,
+    cacheReadTokens: count(input.cached_tokens) ?? before.cacheReadTokens,
+    cacheWriteTokens: count(input.cache_write_tokens) ?? before.cacheWriteTokens,
+    reasoningTokens: count(output.reasoning_tokens) ?? before.reasoningTokens,
   };
 }
 

@@ -61,3 +61,36 @@ function shorten(value: unknown): string {
   const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
   return text.length > MESSAGE_CHARS_MAX ? `${text.slice(0, MESSAGE_CHARS_MAX)}…` : text;
 }
+
+const MESSAGES_TYPE_OF_STATUS: ReadonlyMap<number, string> = new Map([
+  [400, "invalid_request_error"],
+  [401, "authentication_error"],
+  [402, "billing_error"],
+  [403, "permission_error"],
+  [404, "not_found_error"],
+  [413, "request_too_large"],
+  [429, "rate_limit_error"],
+  [503, "overloaded_error"],
+  [504, "timeout_error"],
+  [529, "overloaded_error"],
+]);
+
+const MESSAGES_TYPES: ReadonlySet<string> = new Set([
+  ...MESSAGES_TYPE_OF_STATUS.values(),
+  "api_error",
+]);
+
+/** @returns Anthropic's word for an error that may have come with another one. */
+export function messagesErrorType(errorType: string, status: number | null): string {
+  if (MESSAGES_TYPES.has(errorType)) return errorType;
+  const code = status ?? STATUS_OF_TYPE.get(errorType) ?? 500;
+  const byStatus = MESSAGES_TYPE_OF_STATUS.get(code);
+  return byStatus ?? (code < 500 ? "invalid_request_error" : "api_error");
+}
+
+/** @returns OpenAI's `code` of a response that failed. */
+export function responsesErrorCode(errorType: string, status: number | null): string {
+  const code = status ?? STATUS_OF_TYPE.get(errorType) ?? 500;
+  if (code === 429) return "rate_limit_exceeded";
+  return code >= 500 ? "server_error" : "invalid_prompt";
+}
