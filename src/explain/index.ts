@@ -8,4 +8,5 @@ export {
   planEngine,
   vllmFlags,
 } from "./engine-plan.ts";
+export * from "./fit/index.ts";
 export { type PoolCandidate, type PoolPlan, type PoolPlanOptions, planPools } from "./pool-plan.ts";

@@ -23,6 +23,7 @@ export const PACKAGES_ALLOWED: Readonly<Record<string, Readonly<Record<string, s
   },
   gateway: { undici: "upstream pools", "prom-client": "the /metrics text format" },
   load: { undici: "one dispatcher per target", zod: "the schema of the result document" },
+  explain: { zod: "the schema of the fitted cost" },
   cli: { commander: "the command table" },
 };
 

@@ -1,0 +1,175 @@
+/**
+ * `manx engine fit --log`: from a log of requests to prices of steps, with the error on requests that the fit has not
+ * seen. The log is cut into blocks by time; each block is predicted by a fit that looked at all others' times and never at
+ * its own (the twin knows arrivals and lengths of all, measured times of none). The prices that are handed out are fitted
+ * to all of it.
+ */
+import { ManxError } from "../../core/index.ts";
+import { type CostModel, costOf, type EngineConfig, FittedCost } from "../../engine/index.ts";
+import { type Finding, findingsOf } from "./finding.ts";
+import {
+  type FitOutcome,
+  type FitState,
+  fitCoefficients,
+  type Unknown,
+} from "./fit-coefficients.ts";
+import { type FigureError, type FigureQuantile, FitComparison } from "./fit-error.ts";
+import { LogReplay } from "./log-replay.ts";
+import type { LoggedRequest } from "./request-log.ts";
+import { nearestCoefficients } from "./start-coefficients.ts";
+
+export interface FitLogOptions {
+  readonly requests: readonly LoggedRequest[];
+  /** The engine as it was run. Its cost is the data sheet's that the fit starts from and is compared with. */
+  readonly config: EngineConfig;
+  /** Bound on the work of one fit; there are one or two of the whole log and one for each block. */
+  readonly replaysMax: number;
+  readonly onProgress?: (text: string, share: number) => void;
+}
+
+export interface LogFit extends FitState {
+  /** By coefficient, with what the log says of it. */
+  readonly findings: readonly Finding[];
+  /** On requests that were not seen; empty if there were too few to hold any back. */
+  readonly error: readonly FigureError[];
+  readonly quantiles: readonly FigureQuantile[];
+  /** Of the data sheet's twin on the same requests. */
+  readonly sheetError: readonly FigureError[];
+  readonly sheetQuantiles: readonly FigureQuantile[];
+  readonly blocks: number;
+  readonly replays: number;
+}
+
+const REQUESTS_MIN = 10;
+/** Fewer requests than this in a block say nothing about it. */
+const BLOCK_MIN = 10;
+const BLOCKS_MAX = 5;
+/** To see whether the log minds where the bend is: replays for the rest to follow, and a loss that counts. */
+const BEND_REPLAYS = 6;
+const BEND_WORSE = 0.02;
+
+/** @throws MANX_CONFIG_IMPOSSIBLE (too few requests, too many tokens), MANX_REQUEST_NEVER_FITS, MANX_NAME_UNKNOWN */
+export function fitLog(options: FitLogOptions): LogFit {
+  const { requests, config } = options;
+  if (requests.length < REQUESTS_MIN) {
+    throw new ManxError("MANX_CONFIG_IMPOSSIBLE", {
+      what: "too few requests to fit an engine to",
+      expected: `at least ${REQUESTS_MIN}, better several hundred`,
+      got: String(requests.length),
+    });
+  }
+  const blocks = Math.min(BLOCKS_MAX, Math.floor(requests.length / BLOCK_MIN));
+  const fits = new Fits(options, 2 + (blocks > 1 ? blocks : 0));
+  const free = fits.fit("all requests", everyone, new Set());
+  const held = fits.undetermined(free);
+  const all = held.size === 0 ? free : fits.fit("what the log determines", everyone, held);
+  const twin = new FitComparison();
+  const byBlock: FitOutcome[] = [];
+  for (let block = 0; blocks > 1 && block < blocks; block += 1) {
+    const isHeldBack = (i: number): boolean => Math.floor((i * blocks) / requests.length) === block;
+    const name = `all but block ${block + 1} of ${blocks}`;
+    const fit = fits.fit(name, (i) => !isHeldBack(i), held);
+    byBlock.push(fit);
+    fits.compare(new FittedCost(fit.coefficients), fit.requestUs, isHeldBack, twin);
+  }
+  const untouched = new FitComparison();
+  fits.compare(costOf(config), 0, everyone, untouched);
+  const { start } = fits;
+  return {
+    coefficients: all.coefficients,
+    requestUs: all.requestUs,
+    findings: findingsOf({ all, byBlock, held, start, absent: free.absent }),
+    error: twin.errors(),
+    quantiles: twin.quantiles(),
+    sheetError: untouched.errors(),
+    sheetQuantiles: untouched.quantiles(),
+    blocks: byBlock.length,
+    replays: fits.replays,
+  };
+}
+
+function everyone(): boolean {
+  return true;
+}
+
+/** All fits of one log: what they share, and how far they are. */
+class Fits {
+  readonly start: FitState;
+  readonly #options: FitLogOptions;
+  readonly #replay: LogReplay;
+  readonly #count: number;
+  #begun = 0;
+  replays = 0;
+
+  /** @param count of the fits that are to come, for progress. */
+  constructor(options: FitLogOptions, count: number) {
+    this.#options = options;
+    this.#count = count;
+    this.#replay = new LogReplay(options.requests, options.config);
+    const coefficients = nearestCoefficients(costOf(options.config));
+    this.start = { coefficients, requestUs: 0 };
+  }
+
+  fit(
+    name: string,
+    seen: (request: number) => boolean,
+    held: ReadonlySet<Unknown>,
+    start = this.start,
+    replaysMax = this.#options.replaysMax,
+  ): FitOutcome {
+    const before = this.#begun / this.#count;
+    let replays = 0;
+    const outcome = fitCoefficients({
+      replay: this.#replay,
+      seen,
+      start,
+      held,
+      replaysMax,
+      onReplay: (loss) => {
+        replays += 1;
+        const share = before + replays / replaysMax / this.#count;
+        const text = `fit ${name}: replay ${replays}, off by ${(100 * loss).toFixed(1)} %`;
+        this.#options.onProgress?.(text, share);
+      },
+    });
+    if (start === this.start) this.#begun += 1;
+    this.replays += outcome.replays;
+    return outcome;
+  }
+
+  /** Of which less than half comes from the log, and the bend if the log does not mind where it is. */
+  undetermined(free: FitOutcome): Set<Unknown> {
+    const held = new Set([...free.shares].filter(([, share]) => share < 0.5).map(([name]) => name));
+    if (!this.#minds(free)) held.add("freeTokens");
+    return held;
+  }
+
+  #minds(free: FitOutcome): boolean {
+    const { freeTokens } = free.coefficients;
+    return [0.5, 2].every((factor) => {
+      const coefficients = { ...free.coefficients, freeTokens: freeTokens * factor };
+      const start = { ...free, coefficients };
+      const name = `the bend at ${Math.round(freeTokens * factor)} tokens`;
+      const other = this.fit(name, everyone, new Set(["freeTokens"]), start, BEND_REPLAYS);
+      return other.loss > free.loss * (1 + BEND_WORSE);
+    });
+  }
+
+  compare(
+    cost: CostModel,
+    requestUs: number,
+    counts: (request: number) => boolean,
+    into: FitComparison,
+  ): void {
+    const twin = this.#replay.runPriced(cost, requestUs);
+    for (const [i, request] of this.#options.requests.entries()) {
+      if (!counts(i)) continue;
+      const gapsUs = twin.gapsUs.get(i);
+      into.add(request, {
+        ttftUs: twin.ttftUs[i]!,
+        e2eUs: twin.e2eUs[i]!,
+        ...(gapsUs !== undefined && { gapsUs }),
+      });
+    }
+  }
+}

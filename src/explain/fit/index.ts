@@ -1,0 +1,11 @@
+/** From what a real engine did to prices of steps, with the error of the fit on what it has not seen. */
+export { type FitRequestLogOptions, fitRequestLog } from "./fit-request-log.ts";
+export {
+  type FittedDocument,
+  fittedDocumentSchema,
+  fittedJsonSchema,
+  type GivenCost,
+  parseFittedCost,
+} from "./fitted-document.ts";
+export { readRequestLog } from "./read-log.ts";
+export type { LogFormat, LoggedRequest, RequestLog } from "./request-log.ts";
