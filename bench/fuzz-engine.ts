@@ -17,13 +17,14 @@ const until = from + Number(values.seeds);
 const subjects = values.only === undefined ? Object.keys(SUBJECTS) : [values.only];
 
 for (const subject of subjects) {
-  const sum = { finished: 0, aborted: 0, preemptions: 0, steps: 0 };
+  const sum = { finished: 0, aborted: 0, preemptions: 0, swaps: 0, steps: 0 };
   for (let seed = from; seed < until; seed += 1) {
     try {
       const outcome = abuse(subject, seed, 60);
       sum.finished += outcome.finished;
       sum.aborted += outcome.aborted;
       sum.preemptions += outcome.preemptions;
+      sum.swaps += outcome.swaps;
       sum.steps += outcome.steps;
     } catch (thrown) {
       console.error(
@@ -34,7 +35,7 @@ for (const subject of subjects) {
     }
   }
   console.log(
-    `${subject.padEnd(14)} ${until - from} seeds: ${sum.finished} finished, ${sum.aborted} aborted, ` +
-      `${sum.preemptions} pre-emptions, ${sum.steps} steps, every invariant held`,
+    `${subject.padEnd(20)} ${until - from} seeds: ${sum.finished} finished, ${sum.aborted} aborted, ` +
+      `${sum.preemptions} pre-emptions (${sum.swaps} swaps), ${sum.steps} steps, every invariant held`,
   );
 }

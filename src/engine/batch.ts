@@ -23,6 +23,9 @@ export class Batch {
   draftTokens = 0;
   /** Time that proposing them takes before the step itself. */
   draftUs = 0;
+  /** Tokens whose KV goes to host memory and comes from there before the step itself. */
+  swapOutTokens = 0;
+  swapInTokens = 0;
 
   get size(): number {
     return this.requests.length;
@@ -44,6 +47,8 @@ export class Batch {
     this.decodeLongest = 0;
     this.draftTokens = 0;
     this.draftUs = 0;
+    this.swapOutTokens = 0;
+    this.swapInTokens = 0;
   }
 
   /** The next `tokens` of a request: one more of its answer, or a piece of what has to be computed first. */

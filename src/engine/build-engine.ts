@@ -5,6 +5,7 @@ import { checkConfig } from "./config-check.ts";
 import { ContinuousBatcher } from "./continuous-batcher.ts";
 import { costOf } from "./cost-choice.ts";
 import type { CostModel } from "./cost-model.ts";
+import { kvBytesPerToken, type Model } from "./data-sheets.ts";
 import { describePools } from "./disaggregated/pools.ts";
 import { Engine } from "./engine.ts";
 import type { EngineConfig } from "./engine-config.ts";
@@ -16,6 +17,8 @@ import type { EngineSink, Scheduler } from "./scheduler.ts";
 import { buildOrder } from "./scheduling-levers.ts";
 import { SpeculativeScheduler, withDrafts } from "./speculation/speculative-scheduler.ts";
 import { StaticBatcher } from "./static-batcher.ts";
+import { HostPool } from "./swap/host-pool.ts";
+import { withSwaps } from "./swap/swap-cost.ts";
 
 const MEMORIES: Readonly<
   Record<EngineConfig["memory"], (tokens: number, config: EngineConfig) => KvMemory>
@@ -27,13 +30,21 @@ const MEMORIES: Readonly<
 };
 
 const SCHEDULERS: Readonly<
-  Record<EngineConfig["scheduling"], (kv: KvMemory, config: EngineConfig) => Scheduler>
+  Record<
+    EngineConfig["scheduling"],
+    (kv: KvMemory, config: EngineConfig, host: HostPool | undefined) => Scheduler
+  >
 > = {
   static: (kv, config) => new StaticBatcher(kv, { ...config, order: buildOrder(config, kv) }),
-  continuous: (kv, config) =>
-    new ContinuousBatcher(kv, { ...config, order: buildOrder(config, kv), prompts: "whole" }),
-  chunked: (kv, config) =>
-    new ContinuousBatcher(kv, { ...config, order: buildOrder(config, kv), prompts: "chunked" }),
+  continuous: (kv, config, host) =>
+    new ContinuousBatcher(kv, { ...config, order: buildOrder(config, kv), prompts: "whole", host }),
+  chunked: (kv, config, host) =>
+    new ContinuousBatcher(kv, {
+      ...config,
+      order: buildOrder(config, kv),
+      prompts: "chunked",
+      host,
+    }),
 };
 
 export interface BuildOptions {
@@ -56,7 +67,8 @@ export interface BuildOptions {
  * @throws MANX_CONFIG_IMPOSSIBLE, MANX_NAME_UNKNOWN, MANX_TABLE_FORMAT
  */
 export function buildEngine(config: EngineConfig, options: BuildOptions): Engine {
-  const { kvTokens: tokens } = checkConfig(config);
+  const { gpu, model, kvTokens: tokens } = checkConfig(config);
+  const { ranks, preemption, speculation } = config;
   if (config.pools !== undefined) {
     throw new ManxError("MANX_CONFIG_IMPOSSIBLE", {
       where: "pools",
@@ -73,23 +85,28 @@ export function buildEngine(config: EngineConfig, options: BuildOptions): Engine
     });
   }
   const wrapped = options.wrapKv?.(kv) ?? kv;
-  const scheduler = lookUp(SCHEDULERS, config.scheduling, "scheduling")(wrapped, config);
+  const host = preemption === "swap" ? hostPoolOf(config, model) : undefined;
+  const plain = lookUp(SCHEDULERS, config.scheduling, "scheduling")(wrapped, config, host);
   const cost = options.cost ?? costOf(config);
-  const { speculation } = config;
-  return new Engine({
-    clock: options.clock,
-    sink: options.sink,
-    ...(speculation === undefined
-      ? { scheduler, cost }
+  const swapped = host === undefined ? cost : withSwaps(cost, { gpu, model, ranks });
+  // Whether drafting pays does not depend on copies, which the step waits for either way.
+  const { scheduler, priced } =
+    speculation === undefined
+      ? { scheduler: plain, priced: swapped }
       : {
-          scheduler: new SpeculativeScheduler(scheduler, cost, speculation, config.tokensMax),
-          cost: withDrafts(cost),
-        }),
-    contextMax: config.contextMax,
-    ...(options.checked !== undefined && { checked: options.checked }),
-    ...(options.readyUs !== undefined && { readyUs: options.readyUs }),
-    ...(options.interference !== undefined && { interference: options.interference }),
-    ...(options.lagLimitUs !== undefined && { lagLimitUs: options.lagLimitUs }),
-    ...(options.afterStep !== undefined && { afterStep: options.afterStep }),
-  });
+          scheduler: new SpeculativeScheduler(plain, cost, speculation, config.tokensMax),
+          priced: withDrafts(swapped),
+        };
+  const { wrapKv: _, ...driving } = options;
+  return new Engine({ ...driving, scheduler, cost: priced, contextMax: config.contextMax });
+}
+
+/** In blocks of the GPU's memory; where that has none, in tokens. */
+function hostPoolOf(
+  { memory, blockTokens, hostMemoryBytes }: EngineConfig,
+  model: Model,
+): HostPool {
+  const hasBlocks = memory === "paged" || memory === "prefix";
+  const tokens = Math.floor(hostMemoryBytes / kvBytesPerToken(model));
+  return new HostPool(tokens, hasBlocks ? blockTokens : 1);
 }

@@ -162,7 +162,7 @@ function preemptionRules({
   return [
     [
       "preemption",
-      preemption === "recompute", // SWAP
+      preemption === "recompute" || (preemption === "swap" && scheduling !== "static"),
       `recompute, or swap unless scheduling is static; it is ${scheduling}`,
     ],
     ["hostMemoryBytes", isQuantity(hostMemoryBytes), "bytes from 0"],

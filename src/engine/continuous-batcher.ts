@@ -8,8 +8,8 @@
  *   (Sarathi-Serve, Agrawal et al., OSDI 2024; the default of today's vLLM). Prefill-first as an option: a step computes
  *   pieces of prompts for as long as there are any, and answers wait (the default of SGLang).
  *
- * If memory runs out, the youngest running request is thrown out, put at the head of the queue, and computed again later;
- * under an order that goes on after admission, the last in that order. A request enters only if the memory holds all that it has so far: admission by the next chunk alone lets two requests
+ * If memory runs out, the youngest running request is thrown out, put at the head of the queue, and computed again later,
+ * or brought back from host memory; under an order that goes on after admission, the last in that order. A request enters only if the memory holds all that it has so far: admission by the next chunk alone lets two requests
  * throw each other out for ever.
  */
 import { assert } from "../core/index.ts";
@@ -19,6 +19,8 @@ import type { KvMemory } from "./kv-memory.ts";
 import { LongPrefills } from "./long-prefills.ts";
 import type { EngineRequest } from "./request.ts";
 import { type EngineSink, QueueScheduler, type Scheduler } from "./scheduler.ts";
+import type { HostPool } from "./swap/host-pool.ts";
+import { swappedFirst } from "./swap/swapped-first.ts";
 
 /** Most requests that are passed over in one step: a bound on its work. */
 const PASSED_MAX = 64;
@@ -32,6 +34,7 @@ interface PassedOver {
 
 export class ContinuousBatcher extends QueueScheduler implements Scheduler {
   readonly name: string;
+  readonly host: HostPool | undefined;
   readonly #options: ContinuousOptions;
   readonly #batch = new Batch();
   /** In order of admission, or in the queue's order if that goes on; the last is the first to be thrown out. */
@@ -55,7 +58,9 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
   #ended = false;
 
   constructor(kv: KvMemory, options: ContinuousOptions) {
-    super(kv, options.order);
+    const { order, host } = options;
+    super(kv, order === undefined || host === undefined ? order : swappedFirst(order));
+    this.host = host;
     this.#options = options;
     this.#longPrefills = new LongPrefills(
       options.longPromptTokens ?? 0,
@@ -79,6 +84,7 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
   abort(request: EngineRequest): boolean {
     if (request.state === "waiting") {
       request.state = "aborted";
+      this.host?.forget(request);
       return this.queue.remove(request);
     }
     if (request.state !== "running") return false;
@@ -99,6 +105,7 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
       assert(this.#running.length === 0, "running requests always have a next step");
       return undefined;
     }
+    this.host?.charge(this.#batch);
     this.#inFlight = true;
     return this.#batch;
   }
@@ -131,6 +138,7 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
 
   check(): void {
     this.kv.check(this.#running);
+    this.host?.check(this.queue);
     let computed = 0;
     for (const request of this.#running) {
       const leaving = this.#inFlight || this.#ended;
@@ -145,20 +153,25 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
     assert(this.#running.length <= this.#options.sequencesMax, "no more run than may");
   }
 
-  /** Prompts if there are any, otherwise one token for everybody; the other way round when answers are due. */
+  /**
+   * Prompts if there are any, otherwise one token for everybody; the other way round when answers are due. An answer that
+   * comes back from host memory joins the others in their step; while one waits to, no new prompt is let in.
+   */
   #planPrefillFirst(nowUs: number): void {
     const { consecutivePrefillsMax: most = 0 } = this.#options;
     const isDue = most > 0 && this.#prefillsInRow >= most;
+    const preemptedBefore = this.#preempted.length;
     if (isDue) this.#goOn("decodes");
     if (this.#batch.size === 0) {
-      const preemptedBefore = this.#preempted.length;
       this.#goOn("prefills");
-      if (this.#preempted.length === preemptedBefore) this.#admitWaiting(nowUs, nowUs);
+      if (this.#preempted.length === preemptedBefore) this.#admitWaiting(nowUs, nowUs, "prompts");
     }
     const isPrefill = this.#batch.size > 0 && this.#batch.decodeSequences < this.#batch.size;
     this.#prefillsInRow = isPrefill ? this.#prefillsInRow + 1 : 0;
     // Who has been let in with a whole prompt has no other work left.
     if (this.#batch.size === 0) this.#goOn(this.#isWhole ? "all" : "decodes");
+    if (this.host === undefined || this.#batch.prefillSequences > 0) return;
+    if (this.#preempted.length === preemptedBefore) this.#admitWaiting(nowUs, nowUs, "answers");
   }
 
   /** With the knowledge of a step ago; if that gave nothing to do, the pipeline is empty and all is known. */
@@ -180,7 +193,7 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
     } else {
       this.#goOn("all");
     }
-    if (this.#preempted.length === preemptedBefore) this.#admitWaiting(nowUs, seenUs);
+    if (this.#preempted.length === preemptedBefore) this.#admitWaiting(nowUs, seenUs, "all");
   }
 
   /** The next tokens of running requests, in their order. */
@@ -203,24 +216,26 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
     }
   }
 
-  /** From the head of the queue, as long as budget, places and memory last. */
-  #admitWaiting(nowUs: number, seenUs: number): void {
+  /** From the head of the queue, as long as budget, places and memory last, and it is what the step is for. */
+  #admitWaiting(nowUs: number, seenUs: number, which: "all" | "answers" | "prompts"): void {
     const { tokensMax, admission } = this.#options;
     for (;;) {
       const budget = tokensMax - this.#batch.tokens;
       if (budget <= 0 && this.#batch.size > 0) break;
       const head = this.queue.peek(nowUs);
       if (head === undefined || head.arrivedUs > seenUs || this.#displaced.includes(head)) break;
+      if (which !== "all" && head.returnsToAnswer !== (which === "answers")) break;
       if (!this.#hasPlace()) {
         if (this.#displaceFor(head)) continue;
         break;
       }
       const cached = this.kv.match(head);
-      const rest = head.known - cached;
+      const start = Math.max(cached, head.hostTokens);
+      const rest = head.known - start;
       const tokens = this.#share(rest, budget);
       if (tokens === 0) break;
       const isLate = !this.#longPrefills.admits(rest);
-      const taken = admission === "step" ? cached + tokens : head.known;
+      const taken = admission === "step" ? start + tokens : head.known;
       if (!isLate && this.#admit(head, cached, nowUs, taken)) {
         this.#batch.add(head, tokens);
         this.#longPrefills.enter(head, rest);
@@ -239,7 +254,8 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
 
   /** Looks past the head for now. Answers false if it may not be passed again. */
   #passOver(head: EngineRequest, forMemory: boolean): boolean {
-    if (forMemory && head.passes >= (this.#options.passesMax ?? 0)) return false;
+    const passesMax = head.hostTokens > 0 ? 0 : (this.#options.passesMax ?? 0);
+    if (forMemory && head.passes >= passesMax) return false;
     if (this.#passedOver.length >= PASSED_MAX) return false;
     this.queue.shift();
     this.#passedOver.push({ request: head, before: this.#batch.size, forMemory });
@@ -262,8 +278,9 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
   /** `taken`: tokens, the cached ones included, to take room for now. */
   #admit(head: EngineRequest, cached: number, nowUs: number, taken = head.known): boolean {
     if (!this.kv.admit(head, taken, cached, head.known)) return false;
-    head.computed = cached;
-    this.live += cached;
+    head.computed = Math.max(cached, head.hostTokens);
+    this.live += head.computed;
+    if (head.hostTokens > 0) this.host?.take(head, cached);
     if (head.preemptions > 0) {
       this.prefix.reusedTokens += cached;
     } else {
@@ -322,6 +339,7 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
   }
 
   #preempt(victim: EngineRequest): void {
+    this.host?.put(victim);
     this.#leave(victim, true);
     victim.computed = 0;
     victim.preemptions += 1;

@@ -1,5 +1,6 @@
 /** What can be set about continuous batching. Only the first three have to be. */
 import type { QueueOrder } from "./order/queue-order.ts";
+import type { HostPool } from "./swap/host-pool.ts";
 
 export const MIXINGS = ["decode-first", "prefill-first"] as const;
 export type Mixing = (typeof MIXINGS)[number];
@@ -21,6 +22,11 @@ export interface ContinuousOptions {
    * one that has ended come free one step later. Default false.
    */
   readonly ahead?: boolean;
+  /**
+   * Where the KV of one that is thrown out goes, to come back before anybody new is let in. Default: nowhere, it is
+   * computed again.
+   */
+  readonly host?: HostPool | undefined;
   /** Who is let in next. Default: first come, first served. */
   readonly order?: QueueOrder;
   /**

@@ -15,6 +15,8 @@ export interface Gpu {
   readonly flopsPerS: number;
   /** One direction, all links of one GPU; 0 if there is no NVLink. */
   readonly nvlinkBytesPerS: number;
+  /** One direction of PCIe × 16 to its host: half of what NVIDIA's data sheets state for both. */
+  readonly hostBytesPerS: number;
   readonly prefillShare: number;
   readonly decodeShare: number;
 }
@@ -35,12 +37,14 @@ export interface Model {
 }
 
 const GIB = 2 ** 30;
+const PCIE_4 = 32e9;
+const PCIE_5 = 64e9;
 
 const GPUS = {
-  "a100-80gb-sxm": gpu("a100-80gb-sxm", 80, 2.039e12, 108, 312e12, 300e9, 0.38, 0.18),
-  "h100-sxm": gpu("h100-sxm", 80, 3.35e12, 132, 989e12, 450e9, 0.45, 0.3),
-  "h200-sxm": gpu("h200-sxm", 141, 4.8e12, 132, 989e12, 450e9, 0.45, 0.3),
-  l40s: gpu("l40s", 48, 0.864e12, 142, 362e12, 0, 0.32, 0.08),
+  "a100-80gb-sxm": gpu("a100-80gb-sxm", 80, 2.039e12, 108, 312e12, 300e9, PCIE_4, 0.38, 0.18),
+  "h100-sxm": gpu("h100-sxm", 80, 3.35e12, 132, 989e12, 450e9, PCIE_5, 0.45, 0.3),
+  "h200-sxm": gpu("h200-sxm", 141, 4.8e12, 132, 989e12, 450e9, PCIE_5, 0.45, 0.3),
+  l40s: gpu("l40s", 48, 0.864e12, 142, 362e12, 0, PCIE_4, 0.32, 0.08),
 } as const satisfies Record<string, Gpu>;
 
 const MODELS = {
@@ -72,6 +76,7 @@ function gpu(
   multiprocessors: number,
   flopsPerS: number,
   nvlinkBytesPerS: number,
+  hostBytesPerS: number,
   prefillShare: number,
   decodeShare: number,
 ): Gpu {
@@ -83,6 +88,7 @@ function gpu(
     multiprocessors,
     flopsPerS,
     nvlinkBytesPerS,
+    hostBytesPerS,
     prefillShare,
     decodeShare,
   };

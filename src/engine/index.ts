@@ -34,4 +34,5 @@ export { type EngineSink, type PrefixCounters, type Scheduler, WAITING_MAX } fro
 export { buildOrder, SCHEDULING_DEFAULTS, type SchedulingLevers } from "./scheduling-levers.ts";
 export * from "./speculation/index.ts";
 export { StaticBatcher, type StaticOptions } from "./static-batcher.ts";
+export * from "./swap/index.ts";
 export * from "./vidur/index.ts";

@@ -48,6 +48,8 @@ export class EngineRequest<Tag = unknown> implements RequestShape {
   /** Prompt tokens taken over from the prefix cache when it was first let in. */
   cachedTokens = 0;
   preemptions = 0;
+  /** Tokens whose KV lies in host memory until it is let in again. Owned by the host's memory. */
+  hostTokens = 0;
   /** Steps in which others were let in before it because it did not fit. */
   passes = 0;
   /** Its number in the order of arrival. Owned by the queue's order; 0 where that needs none. */
@@ -83,6 +85,11 @@ export class EngineRequest<Tag = unknown> implements RequestShape {
   /** All but the last of an answer under way is computed: each step yields one more of it. */
   get isDecoding(): boolean {
     return this.generated > 0 && this.computed > 0 && this.known - this.computed === 1;
+  }
+
+  /** Thrown out in the middle of its answer, all of whose KV lies in host memory: nothing has to be computed again. */
+  get returnsToAnswer(): boolean {
+    return this.generated > 0 && this.hostTokens > 0 && this.known - this.hostTokens === 1;
   }
 
   /** Most tokens that ever lie in the KV memory: that of the last output token is never written. */

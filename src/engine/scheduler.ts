@@ -12,6 +12,7 @@ import type { KvMemory } from "./kv-memory.ts";
 import { FirstCome, type QueueOrder } from "./order/queue-order.ts";
 import type { EngineRequest } from "./request.ts";
 import type { SpeculationTotals } from "./speculation/speculative-scheduler.ts";
+import type { HostPool } from "./swap/host-pool.ts";
 
 /** Told, in order, of all that a commit brings about. */
 export interface EngineSink {
@@ -22,7 +23,7 @@ export interface EngineSink {
   onToken(request: EngineRequest, nowUs: number, inStep: number): void;
   /** The response is over and its memory free. */
   onFinish(request: EngineRequest, nowUs: number): void;
-  /** Thrown out for lack of memory; it will be computed again. */
+  /** Thrown out for lack of memory; it will be computed again, or come back from host memory. */
   onPreempt?(request: EngineRequest, nowUs: number): void;
 }
 
@@ -51,6 +52,8 @@ export interface Scheduler {
   /** Tokens in the KV memory that belong to answers still under way. */
   readonly liveTokens: number;
   readonly kv: KvMemory;
+  /** Only if it swaps: where the KV of those goes that it throws out. */
+  readonly host?: HostPool | undefined;
   /** @throws MANX_OVERLOADED beyond `WAITING_MAX`. */
   enqueue(request: EngineRequest): void;
   /** Takes a request out, wherever it is. Answers false if it had already ended. */

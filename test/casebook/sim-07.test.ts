@@ -7,13 +7,16 @@ describe("SIM-07: after any aborts the memory is whole and everybody has ended o
     it(subject, () => {
       let aborted = 0;
       let finished = 0;
+      let swaps = 0;
       for (let seed = 0; seed < 20; seed += 1) {
         const outcome = abuse(subject, seed);
         aborted += outcome.aborted;
         finished += outcome.finished;
+        swaps += outcome.swaps;
       }
       expect(aborted).toBeGreaterThan(100);
       expect(finished).toBeGreaterThan(100);
+      if (subject.startsWith("swap")) expect(swaps).toBeGreaterThan(50);
     });
   }
 });

@@ -10,6 +10,7 @@ import {
   ContinuousBatcher,
   type ContinuousOptions,
   EngineRequest,
+  HostPool,
   type KvMemory,
   type OrderName,
   PagedKv,
@@ -25,6 +26,8 @@ export interface FuzzOutcome {
   readonly finished: number;
   readonly aborted: number;
   readonly preemptions: number;
+  /** Of the pre-emptions, those whose KV went to host memory. */
+  readonly swaps: number;
   readonly steps: number;
 }
 
@@ -79,6 +82,49 @@ export const SUBJECTS: Readonly<Record<string, (random: Random) => Scheduler>> =
     continuous(new RadixKv(poolTokens(random), 5), "chunked", random, { admission: "step" }),
   "radix, priority": (random) =>
     ordered("priority", new RadixKv(poolTokens(random), 4), "chunked", random, caps(random)),
+  swap: (random) =>
+    continuous(new PagedKv(poolTokens(random), 4), "chunked", random, swaps(random, 4)),
+  "swap, whole": (random) =>
+    continuous(new PagedKv(poolTokens(random), 4), "whole", random, {
+      ...caps(random),
+      ...swaps(random, 4),
+    }),
+  "swap, prefix": (random) =>
+    continuous(new PrefixKv(poolTokens(random), 4, 8), "chunked", random, {
+      ...swaps(random, 4),
+      admission: "step",
+    }),
+  "swap, radix": (random) =>
+    continuous(new RadixKv(poolTokens(random), 5), "chunked", random, swaps(random, 1)),
+  "swap, ahead": (random) =>
+    continuous(new PrefixKv(poolTokens(random), 4, 8), "chunked", random, {
+      ...swaps(random, 4),
+      admission: "step",
+      ahead: true,
+    }),
+  "swap, prefill first": (random) =>
+    continuous(new PrefixKv(poolTokens(random), 4, 8), "chunked", random, {
+      ...swaps(random, 4),
+      mixing: "prefill-first",
+      consecutivePrefillsMax: random.int(3),
+    }),
+  "swap, priority": (random) =>
+    ordered("priority", new PrefixKv(poolTokens(random), 4, 8), "chunked", random, {
+      ...caps(random),
+      ...swaps(random, 4),
+    }),
+  "swap, shortest": (random) =>
+    ordered("shortest-uncached", new RadixKv(poolTokens(random), 4), "chunked", random, {
+      ...swaps(random, 1),
+      passesMax: random.int(3),
+    }),
+  "swap, fair share": (random) =>
+    ordered("fair-share", new PagedKv(poolTokens(random), 4), "whole", random, swaps(random, 4)),
+  "swap, speculative": (random) =>
+    drafting(
+      continuous(new PrefixKv(poolTokens(random), 4, 8), "chunked", random, swaps(random, 4)),
+      random,
+    ),
   static: (random) =>
     new StaticBatcher(new PagedKv(poolTokens(random), 4), {
       sequencesMax: 1 + random.int(6),
@@ -122,6 +168,11 @@ function caps(random: Random): Partial<ContinuousOptions> {
     consecutivePrefillsMax: random.int(2) * (1 + random.int(3)),
     passesMax: random.int(2) * (1 + random.int(5)),
   };
+}
+
+/** A host memory from none at all to room for about four requests. */
+function swaps(random: Random, blockTokens: number): Partial<ContinuousOptions> {
+  return { host: new HostPool(random.int(8 * LONGEST), blockTokens) };
 }
 
 /** Strict priority and with ageing, with and without pre-emption; the seed decides. */
@@ -187,7 +238,9 @@ export function abuse(subject: string, seed: number, requests = 300): FuzzOutcom
       scheduler.enqueue(request);
     }
     abortSome();
+    const inHost = all.filter(({ hostTokens }) => hostTokens > 0);
     const batch = scheduler.plan(steps);
+    assertBackFirst(subject, inHost, batch?.requests ?? [], steps);
     if (batch === undefined && all.length === requests && scheduler.waiting === 0) break;
     abortSome();
     if (batch !== undefined) scheduler.commit(batch, steps, sink);
@@ -196,8 +249,27 @@ export function abuse(subject: string, seed: number, requests = 300): FuzzOutcom
   assert(ended.size === requests, "every request ends");
   assert(scheduler.running === 0 && scheduler.liveTokens === 0, "nothing runs at the end");
   assert(scheduler.kv.reservedTokens === 0, "all memory is free at the end");
+  assert((scheduler.host?.usedTokens ?? 0) === 0, "all host memory is free at the end");
+  const swaps = scheduler.host?.totals.out ?? 0;
   const finished = [...ended.values()].filter((how) => how === "finished").length;
-  return { finished, aborted: requests - finished, preemptions, steps };
+  return { finished, aborted: requests - finished, preemptions, swaps, steps };
+}
+
+/**
+ * Nobody new is let in while one with a copy in host memory stays outside. Not under an order that goes on after
+ * admission, nor where a cap on long prompts holds that one back.
+ */
+function assertBackFirst(
+  subject: string,
+  inHost: readonly EngineRequest[],
+  batch: readonly EngineRequest[],
+  step: number,
+): void {
+  if (inHost.length === 0 || subject === "swap, priority" || subject === "swap, whole") return;
+  if (!batch.some(({ scheduledUs }) => scheduledUs === step)) return;
+  for (const request of inHost) {
+    assert(request.hostTokens === 0, "who was swapped out is back before anybody new");
+  }
 }
 
 /** Three families of prompts, so that a prefix memory has something to share. */

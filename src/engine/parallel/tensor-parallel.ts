@@ -26,8 +26,6 @@ export interface CollectivePrice {
 
 /** Start-up of one message between GPUs of a host. */
 const HOST_LATENCY_US = 4;
-/** PCIe 4.0 × 16, for GPUs without NVLink. */
-const PCIE_BYTES_PER_S = 32e9;
 const NONE: CollectivePrice = { count: 0, fixedUs: 0, usPerToken: 0 };
 
 /** Of the part inside the hosts and the part between them; the sum is what a step pays. */
@@ -39,9 +37,10 @@ export function collectivePrices(
   const hosts = Math.ceil(layout.ranks / layout.ranksPerHost);
   const perHost = hosts === 1 ? layout.ranks : layout.ranksPerHost;
   const { bytesPerS, latencyUs } = layout.link;
-  const hostBytesPerS = Math.max(gpu.nvlinkBytesPerS, PCIE_BYTES_PER_S);
+  // GPUs without NVLink talk over PCIe.
+  const insideBytesPerS = Math.max(gpu.nvlinkBytesPerS, gpu.hostBytesPerS);
   return {
-    inside: ring(model, perHost, hostBytesPerS, HOST_LATENCY_US),
+    inside: ring(model, perHost, insideBytesPerS, HOST_LATENCY_US),
     across: ring(model, hosts, bytesPerS, latencyUs),
   };
 }

@@ -20,6 +20,7 @@ import type { CostModel } from "../cost-model.ts";
 import type { KvMemory } from "../kv-memory.ts";
 import type { EngineRequest } from "../request.ts";
 import type { EngineSink, PrefixCounters, Scheduler } from "../scheduler.ts";
+import type { HostPool } from "../swap/host-pool.ts";
 import { AcceptanceLaw, type Speculation } from "./speculation.ts";
 
 /** What drafting came to. All only grow. */
@@ -91,6 +92,10 @@ export class SpeculativeScheduler implements Scheduler {
 
   get kv(): KvMemory {
     return this.#inner.kv;
+  }
+
+  get host(): HostPool | undefined {
+    return this.#inner.host;
   }
 
   enqueue(request: EngineRequest): void {
