@@ -6,6 +6,8 @@ export { issueText } from "./issue-text.ts";
 export {
   type CheckedConfig,
   checkConfig,
+  checkSection,
+  firstOf,
   type ReadConfigOptions,
   readConfig,
   SECTIONS,

@@ -4,7 +4,7 @@
  */
 
 import type { z } from "zod";
-import { type ManxError, nearestName, toManxError, ManxError as Wrong } from "../core/index.ts";
+import { ManxError, nearestName, toManxError } from "../core/index.ts";
 import { type ConfigFile, readConfigFile } from "./config-file.ts";
 import { type Env, envValues, type GivenValue } from "./env-values.ts";
 import { IssueErrors } from "./issue-errors.ts";
@@ -42,18 +42,7 @@ export async function readConfig<Schema extends z.ZodType>(
 ): Promise<SectionConfig<z.output<Schema>>> {
   const { config, errors } = await checkConfig(path, options);
   if (config !== undefined) return config;
-  const [first, ...rest] = errors;
-  if (rest.length === 0) throw first;
-  const { code, message, where, excerpt, expected, got, hint } = first!;
-  throw new Wrong(code, {
-    what: message,
-    ...(where !== undefined && { where }),
-    ...(excerpt !== undefined && { excerpt }),
-    ...(expected !== undefined && { expected }),
-    ...(got !== undefined && { got }),
-    hint: `${hint}; manx config check shows ${rest.length} more`,
-    details: { errors: errors.length },
-  });
+  throw firstOf(errors);
 }
 
 /** Like `readConfig`, with every error instead of the first. */
@@ -63,13 +52,14 @@ export async function checkConfig<Schema extends z.ZodType>(
 ): Promise<CheckedConfig<z.output<Schema>>> {
   try {
     const file = path === undefined ? undefined : await readConfigFile(path);
-    return checkFile(file, options);
+    return checkSection(file, options);
   } catch (thrown) {
     return { config: undefined, errors: [toManxError(thrown)] };
   }
 }
 
-function checkFile<Schema extends z.ZodType>(
+/** Checks what has been read already. @throws MANX_CONFIG_KEY, MANX_CONFIG_VALUE about a variable. */
+export function checkSection<Schema extends z.ZodType>(
   file: ConfigFile | undefined,
   { section, schema, env = {}, flags = [] }: ReadConfigOptions<Schema>,
 ): CheckedConfig<z.output<Schema>> {
@@ -90,6 +80,22 @@ function checkFile<Schema extends z.ZodType>(
   return { config: undefined, errors: found.slice(0, ERRORS_MAX) };
 }
 
+/** The first error, with a word about the others. @param errors at least one */
+export function firstOf(errors: readonly ManxError[]): ManxError {
+  const [first, ...rest] = errors;
+  if (rest.length === 0) return first!;
+  const { code, message, where, excerpt, expected, got, hint } = first!;
+  return new ManxError(code, {
+    what: message,
+    ...(where !== undefined && { where }),
+    ...(excerpt !== undefined && { excerpt }),
+    ...(expected !== undefined && { expected }),
+    ...(got !== undefined && { got }),
+    hint: `${hint} (manx config check shows ${rest.length} more)`,
+    details: { errors: errors.length },
+  });
+}
+
 /** What stands beside the sections, and a section that is not there. */
 function strayKeys(file: ConfigFile, section: SectionName, outline: SchemaOutline): ManxError[] {
   const known: readonly string[] = ["$schema", ...SECTIONS];
@@ -100,7 +106,7 @@ function strayKeys(file: ConfigFile, section: SectionName, outline: SchemaOutlin
     const hint = inSection.includes(key)
       ? `put it into "${section}": {…}`
       : near !== undefined && `did you mean "${near}"?`;
-    return new Wrong("MANX_CONFIG_KEY", {
+    return new ManxError("MANX_CONFIG_KEY", {
       what: `unknown key ${JSON.stringify(key)}`,
       ...file.placeOfKey([key]),
       expected: `one of ${known.join(", ")}`,
@@ -110,7 +116,7 @@ function strayKeys(file: ConfigFile, section: SectionName, outline: SchemaOutlin
   if (errors.length > 0 || Object.hasOwn(file.value, section)) return errors;
   const parts = { where: file.path, expected: `a section "${section}": {…}`, got: "none" };
   return [
-    new Wrong("MANX_CONFIG_VALUE", {
+    new ManxError("MANX_CONFIG_VALUE", {
       what: `the file says nothing about the ${section}`,
       ...parts,
     }),

@@ -21,7 +21,11 @@ export const PACKAGES_ALLOWED: Readonly<Record<string, Readonly<Record<string, s
     "prom-client": "the /metrics text format",
     zod: "faults as written, and the schema of the config file",
   },
-  gateway: { undici: "upstream pools", "prom-client": "the /metrics text format" },
+  gateway: {
+    undici: "upstream pools",
+    "prom-client": "the /metrics text format",
+    zod: "the schema of the configuration",
+  },
   load: { undici: "one dispatcher per target", zod: "the schema of the result document" },
   explain: { zod: "the schema of the fitted cost" },
   cli: { commander: "the command table" },

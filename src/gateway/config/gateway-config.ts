@@ -1,0 +1,151 @@
+/**
+ * What the gateway runs by: plain, complete, times in µs. Made from the file's section by `resolveGateway`, and the only
+ * thing that the rest of the gateway reads. Nothing in it changes; a reload makes another one.
+ */
+import type { Secret } from "../../config/index.ts";
+import type { CallPolicy } from "../../policy/index.ts";
+import type { KeyRecord } from "../keys/key-record.ts";
+import type { GatewayLimits } from "../limits.ts";
+import type { AdmissionConfig } from "./admission-config.ts";
+
+export interface GatewayConfig {
+  readonly listen: ListenConfig;
+  /** On a port of its own; null = off. */
+  readonly admin: AdminConfig | null;
+  /** At least one; names differ. */
+  readonly upstreams: readonly UpstreamConfig[];
+  /** At least one; names differ. Exact names are looked up before `*`. */
+  readonly models: readonly ModelConfig[];
+  /** By name; there is always a `default`. */
+  readonly policies: Readonly<Record<string, PolicyConfig>>;
+  /** Lanes and limits; null = whatever comes is let in. */
+  readonly admission: AdmissionConfig | null;
+  readonly keys: KeysConfig;
+  readonly log: LogConfig;
+  readonly otlp: OtlpConfig | null;
+  /** `redis://…`, where several gateways share budgets, lanes and breakers; secret, since it may hold a password. */
+  readonly state: Secret | null;
+  readonly guardrails: readonly GuardrailConfig[];
+  readonly limits: GatewayLimits;
+}
+
+export interface ListenConfig {
+  readonly host: string;
+  /** 0 = any free one. */
+  readonly port: number;
+  /** Processes that share the port. */
+  readonly workers: number;
+}
+
+export interface AdminConfig {
+  readonly host: string;
+  readonly port: number;
+  /** What callers of it must send as a bearer token. */
+  readonly key: Secret;
+}
+
+/** What an upstream's API is; `openai` is chat completions, responses, completions and embeddings. */
+export type UpstreamFormat = "openai" | "anthropic";
+export type UpstreamKind = "provider" | "vllm" | "sglang" | "other";
+/** Header that carries the key; `bearer` is `Authorization: Bearer …`. */
+export type AuthHeader = "bearer" | "x-api-key" | "api-key";
+
+export interface UpstreamConfig {
+  readonly name: string;
+  /** At least one; more are replicas of each other. As given: `https://api.openai.com`, with or without `/v1`. */
+  readonly urls: readonly string[];
+  readonly format: UpstreamFormat;
+  readonly kind: UpstreamKind;
+  /** null: the caller's own credentials are passed on. */
+  readonly key: Secret | null;
+  readonly authHeader: AuthHeader;
+  /** Most connections to each URL. */
+  readonly connections: number;
+  /** Opened ahead and kept open, to each URL. */
+  readonly preconnect: number;
+  /** How long an unused connection is kept; a hint of the upstream comes first. */
+  readonly idleUs: number;
+  readonly http2: "auto" | "never";
+  readonly tls: {
+    /** PEM file of certificate authorities to trust instead of the system's; an absolute path. */
+    readonly caPath: string | null;
+    /** Name that the certificate must have, if it is not the URL's. */
+    readonly serverName: string | null;
+  };
+  /** It goes on with a last message of the assistant, so that a stalled answer can be continued. */
+  readonly canPrefill: boolean;
+  /** Among replicas. */
+  readonly router: "round-robin" | "least-load" | "prefix";
+  /** Hedges go to another region than the first attempt if there is one. */
+  readonly region: string | null;
+}
+
+export interface ModelConfig {
+  /** What callers ask for; `*` is every name that no other model has. */
+  readonly name: string;
+  /** At least one. */
+  readonly targets: readonly TargetConfig[];
+  /** Name of a policy. */
+  readonly policy: string;
+}
+
+export interface TargetConfig {
+  /** Name of an upstream. */
+  readonly upstream: string;
+  /** What the upstream calls the model; null = as the caller does. */
+  readonly model: string | null;
+  /** Share among targets of one order, above 0. */
+  readonly weight: number;
+  /** Lower ones first. */
+  readonly order: number;
+}
+
+export interface PolicyConfig extends CallPolicy {
+  readonly stall: {
+    /** A stalled answer is continued from where it is, at a target that can; otherwise it ends with an error in band. */
+    readonly continueByPrefill: boolean;
+  };
+  /**
+   * How long the head of a stream is held back until something of substance follows it, so that a failure until then is
+   * an honest status and not an error in band. 0 = the head goes on at once.
+   */
+  readonly gateUs: number;
+}
+
+export type KeysConfig =
+  /** Callers need no key of ours. */
+  | { readonly source: "none" }
+  | { readonly source: "inline"; readonly keys: readonly KeyRecord[] }
+  /** Written by `manx gateway key`; an absolute path. Read again when it changes. */
+  | { readonly source: "file"; readonly path: string };
+
+export interface LogConfig {
+  /** Access log as JSON lines: nowhere, to stdout, or to a file. */
+  readonly access: "off" | "stdout" | { readonly path: string };
+}
+
+export interface OtlpConfig {
+  /** Base URL of an OTLP/HTTP endpoint; traces go to `/v1/traces` below it. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, Secret>>;
+  /** Of requests that are sent, 0 to 1. */
+  readonly share: number;
+}
+
+interface GuardrailBase {
+  readonly name: string;
+  readonly stage: "request" | "output";
+  /** What the check may take; then `onFailure` decides. */
+  readonly budgetUs: number;
+  readonly onFailure: "open" | "closed";
+}
+
+export type GuardrailConfig =
+  | (GuardrailBase & { readonly kind: "pattern"; readonly patterns: readonly string[] })
+  | (GuardrailBase & { readonly kind: "http"; readonly url: string; readonly key: Secret | null })
+  | (GuardrailBase & {
+      readonly kind: "model";
+      /** Name of a model of this configuration. */
+      readonly model: string;
+      readonly instruction: string;
+    });

@@ -1,0 +1,28 @@
+/** The gateway's configuration: its schema, its plain form, its checks, and what a change of it means. */
+export type { AdmissionConfig } from "./admission-config.ts";
+export type {
+  AdminConfig,
+  AuthHeader,
+  GatewayConfig,
+  GuardrailConfig,
+  KeysConfig,
+  ListenConfig,
+  LogConfig,
+  ModelConfig,
+  OtlpConfig,
+  PolicyConfig,
+  TargetConfig,
+  UpstreamConfig,
+  UpstreamFormat,
+  UpstreamKind,
+} from "./gateway-config.ts";
+export { gatewaySchema } from "./gateway-schema.ts";
+export {
+  type CheckedGateway,
+  checkGatewayConfig,
+  configFromUpstream,
+  type ReadGateway,
+  type ReadGatewayOptions,
+  readGatewayConfig,
+} from "./read-gateway-config.ts";
+export type { Notice } from "./written-reader.ts";
