@@ -43,7 +43,9 @@ describe("manx engine", () => {
     io.pull();
     expect((await response.text()).endsWith("data: [DONE]\n\n")).toBe(true);
     expect(await done).toBe(0);
-    expect(io.err).toMatch(/engine: closed; \d+ steps, the latest \d+\.\d ms after its time/);
+    expect(io.err).toMatch(
+      /engine: closed; \d+ steps(; DEGRADED: .* of their length| at the promised pace, late by )/,
+    );
   });
 
   it.each([
@@ -53,15 +55,26 @@ describe("manx engine", () => {
     [["--order", "priorty"], 'did you mean "priority"?'],
     [["--priority-preempts"], 'false, unless order is "priority"; it is "first-come"'],
     [["--mixing", "prefil-first"], 'did you mean "prefill-first"?'],
-    [["--consecutive-prefills", "2"], '0, unless prompts go first; scheduling is "chunked"'],
-    [["--ageing", "10"], "MANX_DURATION"],
+    [["--long-prefills", "2", "--scheduling", "static"], "at --long-prefills"],
+    [["--ageing", "10"], "at --ageing\n  expected a duration such as"],
     [["--memory", "page"], 'did you mean "paged"?'],
     [["--model", "llama-3.1-70b"], "weights 131.4 GiB + other 3.5 GiB below 72.0 GiB"],
-    [["--ranks", "3"], "a divisor or multiple of 8 KV heads, got 3"],
-    [["--context", "0"], '--context\n  expected a whole number from 1 to 100000000, got "0"'],
-    [["--speed", "fast"], "a factor from 0.001 to 1000"],
-    [["--port", "70000"], "--port\n  expected a whole number from 0 to 65535"],
-    [["--drain", "10"], "MANX_DURATION"],
+    [["--ranks", "3"], "at --ranks\n  expected a divisor or multiple of 8 KV heads, got 3"],
+    [["--context", "0"], "at --context\n  expected a number from 1, got 0"],
+    [["--speed", "fast"], "at --speed\n  expected a factor such as"],
+    [["--speed", "2000x"], "at --speed\n  expected at most 1000, got 2000"],
+    [["--port", "70000"], "at --port\n  expected at most 65535, got 70000"],
+    [["--drain", "10"], "at --drain\n  expected a duration such as"],
+    [["--block", "0"], "at --block\n  expected a number from 1, got 0"],
+    [["--ranks", "16"], "at --ranks\n  expected at most the 8 GPUs of one host, or allowCrossHost"],
+    [["--replicas", "2", "--pools", "1+1"], "at --replicas\n  expected 1 with pools, got 2"],
+    [["--drafts", "4"], "engine.speculation.acceptance is missing"],
+    [
+      ["--pools", "3"],
+      'at --pools\n  expected engines that prefill and engines that decode, such as "1+2"',
+    ],
+    [["--fault", "stal; share=0.1"], 'did you mean "stall"?'],
+    [["--fault", "stall"], "at --fault"],
     [["--squences", "4"], 'did you mean "--sequences"?'],
   ])("refuses %j with exit code 2 and help", async (argv, help) => {
     const { exit, err, out } = await fail("--port", "0", ...argv);

@@ -47,6 +47,7 @@ describe("durations and rates", () => {
         expect(parseSizeBytes(sizeText(bytes), "--x")).toBe(bytes);
       }),
     );
+    expect(parseSizeBytes("2GiB", "--x", 2)).toBe(2 ** 31);
     expect([durationText(1_500_000), sizeText(32 * 2 ** 20)]).toEqual(["1500ms", "32MiB"]);
     for (const bad of ["32", "0B", "2GiB", "-1KiB", "1MB"]) {
       expect(() => parseSizeBytes(bad, "--x")).toThrow(

@@ -72,17 +72,18 @@ const SIZE = new RegExp(`^${NUMBER}\\s*(b|kib|mib|gib)$`, "i");
 
 /**
  * @param text such as `32MiB`, `512KiB`, `100B`.
- * @returns whole bytes, from 1 to 1 GiB, above which no API takes a body.
+ * @param gibMax default 1, above which no API takes a body.
+ * @returns whole bytes, from 1.
  * @throws MANX_FLAG_VALUE
  */
-export function parseSizeBytes(text: string, where: string): number {
+export function parseSizeBytes(text: string, where: string, gibMax = 1): number {
   const match = SIZE.exec(text.trim());
   const bytes =
     match === null ? 0 : Math.round(Number(match[1]) * SIZE_UNITS[match[2]!.toLowerCase()]!);
-  if (bytes > 0 && bytes <= 2 ** 30) return bytes;
+  if (bytes > 0 && bytes <= gibMax * 2 ** 30) return bytes;
   throw new ManxError("MANX_FLAG_VALUE", {
     where,
-    expected: 'a size up to 1 GiB with its unit, such as "32MiB" or "512KiB"',
+    expected: `a size up to ${gibMax} GiB with its unit, such as "32MiB" or "512KiB"`,
     got: JSON.stringify(text),
   });
 }

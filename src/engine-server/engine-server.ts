@@ -9,7 +9,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Clock } from "../clock/index.ts";
 import { ManxError, toManxError, US_PER_MS } from "../core/index.ts";
-import type { CostModel, Engine, EngineConfig, Fleet, Pools } from "../engine/index.ts";
+import type { CostModel, Engine, EngineConfig, Fleet } from "../engine/index.ts";
 import { close, listen, parseJsonObject, readBody, sendJson } from "../http/index.ts";
 import type { RouterName } from "../policy/index.ts";
 import { VERSION } from "../version.ts";
@@ -42,12 +42,10 @@ export interface EngineServerOptions {
   readonly waitingMax?: number;
   /** Largest request body; default 8 MiB. */
   readonly bodyBytesMax?: number;
-  /** Engines of this config behind one router; default 1, at most 31. */
+  /** Engines of this config behind one router; default 1, at most 31; 1 with pools. */
   readonly replicas?: number;
   /** How requests are spread over the replicas, or over the prefill engines; default round robin. */
   readonly routing?: RouterName;
-  /** Prefill and decode on engines of their own, in place of replicas. */
-  readonly pools?: Pools;
   /** Replicas that start cold or share their GPU; times count from the start of the server, in the twin's time. */
   readonly fleet?: Fleet;
   /** Faults of all traffic; a request that asks for one of its own gets that instead. */
@@ -65,6 +63,8 @@ export interface EngineServer {
   readonly engines: readonly Engine[];
   /** The first of them, and the only one by default. */
   readonly engine: Engine;
+  /** Requests that are under way or wait. */
+  readonly open: number;
   /** Whether the pace is kept, over the last seconds; `worst` of all its time so far. */
   pace(): { readonly now: PaceReading; readonly worst: PaceReading };
   /** What GET /metrics answers. */
@@ -94,6 +94,9 @@ export async function startEngineServer(options: EngineServerOptions): Promise<E
     url,
     engines: host.live.engines,
     engine: host.live.engines[0]!,
+    get open() {
+      return host.live.open;
+    },
     pace: () => host.pace(),
     metricsText: () => host.live.metrics.text(),
     close: ({ drainUs = 0 } = {}) => host.close(drainUs),
@@ -164,7 +167,6 @@ class EngineHost {
       seed,
       ...(options.replicas !== undefined && { replicas: options.replicas }),
       ...(options.routing !== undefined && { routing: options.routing }),
-      ...(options.pools !== undefined && { pools: options.pools }),
       ...(options.fleet !== undefined && { fleet: options.fleet }),
       ...(options.cost !== undefined && { cost: options.cost }),
       ...(options.checked !== undefined && { checked: options.checked }),

@@ -5,7 +5,7 @@
  *     {"kind": "stall", "after": 5, "for": "2s"}          x-manx-fault: stall; after=5; for=2s
  */
 import { z } from "zod";
-import { issueText } from "../config/index.ts";
+import { duration, issueText, share } from "../config/index.ts";
 import { parseDurationUs } from "../core/index.ts";
 import {
   FAULT_KINDS,
@@ -20,30 +20,26 @@ import { asObject, invalid, refuseUnknownFields, unknownName } from "./fields.ts
 /** Longest silence that can be asked for; "no `for`" is longer than all. */
 const LONGEST_US = 3_600_000_000;
 
-const durationText = z
-  .string()
-  .regex(/^\s*\d+(\.\d+)?\s*[a-zµμ]+\s*$/i, 'a duration such as "800ms", "2s" or "5m"');
-
 const after = z
   .int()
   .min(0)
   .max(1_000_000)
   .default(1)
   .describe("chunks that are sent before it happens; 0 is right after the head");
-const pings = durationText.optional().describe("sends a comment this often in the silence");
+const pings = duration.optional().describe("sends a comment this often in the silence");
 const model = z
   .string()
   .min(1)
   .max(200)
   .default("another-model")
   .describe("the name that the chunks carry from there on");
-const refuseFor = durationText.default("1s").describe("how long connections are refused");
+const refuseFor = duration.default("1s").describe("how long connections are refused");
 
 function statusShape<Kind extends `${FaultStatus}`>(kind: Kind, summary: string) {
   return z
     .strictObject({
       kind: z.literal(kind),
-      retry: durationText.optional().describe("when the client may come back; default: not said"),
+      retry: duration.optional().describe("when the client may come back; default: not said"),
       form: z
         .enum(["seconds", "ms", "date"])
         .default("seconds")
@@ -58,18 +54,18 @@ const FAULT_SHAPES = {
     .strictObject({
       kind: z.literal("stall"),
       after,
-      for: durationText.optional().describe("default: until the client leaves"),
+      for: duration.optional().describe("default: until the client leaves"),
       pings,
     })
     .describe("Silence in mid-answer; what the engine made meanwhile follows at once."),
   "slow-headers": z
-    .strictObject({ kind: z.literal("slow-headers"), for: durationText.default("1s") })
+    .strictObject({ kind: z.literal("slow-headers"), for: duration.default("1s") })
     .describe("The head of the answer is kept back."),
   "slow-drip": z
     .strictObject({
       kind: z.literal("slow-drip"),
       after,
-      gap: durationText.default("200ms").describe("least time between two chunks"),
+      gap: duration.default("200ms").describe("least time between two chunks"),
       pings,
     })
     .describe("One chunk at a time, never silent for long, never done."),
@@ -108,6 +104,23 @@ const FAULT_SHAPES = {
   "529": statusShape("529", "Overloaded, as Anthropic's API says it."),
 } as const satisfies Record<FaultKind, z.ZodObject>;
 
+/** A fault of all traffic, as a config file has it: the kind's fields and `share`. */
+export const faultShareSchema = z.discriminatedUnion("kind", [
+  FAULT_SHAPES.stall.extend({ share }),
+  FAULT_SHAPES["slow-headers"].extend({ share }),
+  FAULT_SHAPES["slow-drip"].extend({ share }),
+  FAULT_SHAPES.cut.extend({ share }),
+  FAULT_SHAPES["error-in-stream"].extend({ share }),
+  FAULT_SHAPES["malformed-frame"].extend({ share }),
+  FAULT_SHAPES["model-change"].extend({ share }),
+  FAULT_SHAPES.hang.extend({ share }),
+  FAULT_SHAPES.refuse.extend({ share }),
+  FAULT_SHAPES["429"].extend({ share }),
+  FAULT_SHAPES["500"].extend({ share }),
+  FAULT_SHAPES["503"].extend({ share }),
+  FAULT_SHAPES["529"].extend({ share }),
+]);
+
 type Written = z.output<(typeof FAULT_SHAPES)[FaultKind]>;
 
 /** @param where path of the value, such as `manx.fault`. @throws MANX_REQUEST_INVALID, MANX_DURATION */
@@ -125,7 +138,12 @@ export function parseFault(value: unknown, where: string): Fault {
 /** `kind; name=value; …`, or the JSON form. @throws MANX_REQUEST_INVALID, MANX_DURATION */
 export function parseFaultHeader(text: string): Fault {
   const where = "x-manx-fault";
-  if (text.trimStart().startsWith("{")) return parseFault(jsonOf(text, where), where);
+  return parseFault(faultFields(text, where), where);
+}
+
+/** The fields of a fault in the header's form, or in JSON; not checked. @throws MANX_REQUEST_INVALID */
+export function faultFields(text: string, where: string): unknown {
+  if (text.trimStart().startsWith("{")) return jsonOf(text, where);
   const [kind = "", ...pairs] = text.split(";").map((part) => part.trim());
   const fields: [string, unknown][] = [["kind", kind]];
   for (const pair of pairs.filter((one) => one !== "")) {
@@ -133,9 +151,9 @@ export function parseFaultHeader(text: string): Fault {
     if (at < 1) throw invalid(where, "name=value after the kind", pair);
     const name = pair.slice(0, at).trim();
     const value = pair.slice(at + 1).trim();
-    fields.push([name, /^\d+$/.test(value) ? Number(value) : value]);
+    fields.push([name, /^(\d+\.?\d*|\.\d+)$/.test(value) ? Number(value) : value]);
   }
-  return parseFault(Object.fromEntries(fields), where);
+  return Object.fromEntries(fields);
 }
 
 /** @param value as `FAULT_SHAPES` with a `share` beside. @throws MANX_DURATION, MANX_REQUEST_INVALID */

@@ -40,6 +40,8 @@ function makeWorld(cost = fixed, waitingMax = 10, more: Partial<LiveEngineOption
   return { clock, live, heard, send };
 }
 
+const pools = { prefill: 1, decode: 1, link: "nvlink" as const };
+
 describe("LiveEngine", () => {
   it("delivers each token and the end when its step ends", () => {
     const { clock, live, heard, send } = makeWorld();
@@ -140,7 +142,7 @@ describe("LiveEngine", () => {
 
   it("prefills and decodes in pools, and aborts in either", () => {
     const { clock, live, heard, send } = makeWorld(fixed, 10, {
-      pools: { prefill: 1, decode: 2, link: "nvlink" },
+      config: { ...ENGINE_DEFAULTS, pools: { prefill: 1, decode: 2, link: "nvlink" } },
     });
     const gone = send("a", 500);
     send("b", 3);
@@ -156,9 +158,9 @@ describe("LiveEngine", () => {
   it.each([
     [{ replicas: 0 }, "1 to 31 engines in one server"],
     [{ replicas: 32 }, "1 to 31 engines in one server"],
-    [{ replicas: 2, pools: { prefill: 1, decode: 1, link: "nvlink" as const } }, "1 with pools"],
+    [{ replicas: 2, config: { ...ENGINE_DEFAULTS, pools } }, "1 with pools"],
     [{ replicas: 2, fleet: { noisyReplicas: [2] } }, "replicas from 0 to 1"],
-  ])("refuses %j", (more, expected) => {
+  ])("refuses %.80j", (more, expected) => {
     expect(() => makeWorld(fixed, 10, more)).toThrow(
       expect.objectContaining({ code: "MANX_CONFIG_IMPOSSIBLE", expected }),
     );

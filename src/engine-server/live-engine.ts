@@ -19,7 +19,6 @@ import {
   type EngineRequest,
   type Fleet,
   keepsPrefixes,
-  type Pools,
   type RequestShape,
   type Serving,
 } from "../engine/index.ts";
@@ -36,12 +35,10 @@ export interface LiveEngineOptions {
   readonly speed: number;
   /** Most requests that wait, all engines together; more are refused. */
   readonly waitingMax: number;
-  /** Engines of this config; default 1. */
+  /** Engines of this config; default 1, and 1 with pools. */
   readonly replicas?: number;
   /** How requests are spread over them; default round robin. */
   readonly routing?: RouterName;
-  /** In place of replicas. */
-  readonly pools?: Pools;
   /** What happens to the replicas; times count from the start of the server, in the twin's time. */
   readonly fleet?: Fleet;
   /** Of the neighbours; default 0. */
@@ -172,7 +169,7 @@ export class LiveEngine {
   }
 
   #serve(options: LiveEngineOptions, config: EngineConfig, clock: TwinClock): Serving {
-    const { pools, fleet, cost, checked, replicas = 1, seed = 0, speed } = options;
+    const { fleet, cost, checked, replicas = 1, seed = 0, speed } = options;
     return buildServing({
       config,
       clock,
@@ -184,7 +181,6 @@ export class LiveEngine {
         onFinish: (request) => this.#finish(request as EngineRequest<LiveCall>),
         onPreempt: (request) => this.metrics.preempted(request.tag as LiveCall),
       },
-      ...(pools !== undefined && { pools }),
       ...(fleet !== undefined && { fleet }),
       ...(cost !== undefined && { cost }),
       ...(checked !== undefined && { checked }),
@@ -217,7 +213,8 @@ export class LiveEngine {
 }
 
 /** @throws MANX_CONFIG_IMPOSSIBLE */
-function refuseImpossible({ speed, replicas = 1, pools, fleet }: LiveEngineOptions): void {
+function refuseImpossible({ speed, replicas = 1, config, fleet }: LiveEngineOptions): void {
+  const { pools } = config;
   const refuse = (where: string, expected: string, got: unknown): never => {
     throw new ManxError("MANX_CONFIG_IMPOSSIBLE", { where, expected, got: String(got) });
   };

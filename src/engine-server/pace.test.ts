@@ -46,7 +46,7 @@ describe("Pace", () => {
     const pace = new Pace();
     const reading = pace.read(run(pace, 0, 50, 12_000, 10_000));
     expect(reading.reason).toBe(
-      "kept 50 % of the promised rate; steps of 10.00 ms ended 12.00 ms late, 120 % of their length",
+      "50 % of the promised rate; steps of 10.00 ms that ended 12.00 ms late, 120 % of their length",
     );
   });
 

@@ -106,12 +106,12 @@ function readingOf({ steps, lagUs, priceUs, lostUs }: Slot): PaceReading {
   const lostShare = priceUs === 0 ? 0 : lostUs / (priceUs + lostUs);
   const reasons: string[] = [];
   if (steps >= STEPS_MIN && lostShare > LOST_SHARE_MAX) {
-    reasons.push(`kept ${percent(1 - lostShare)} of the promised rate`);
+    reasons.push(`${percent(1 - lostShare)} of the promised rate`);
   }
   if (steps >= STEPS_MIN && lagShare > LAG_SHARE_MAX) {
     const ms = (us: number): string => (us / steps / 1_000).toFixed(2);
     reasons.push(
-      `steps of ${ms(priceUs)} ms ended ${ms(lagUs)} ms late, ${percent(lagShare)} of their length`,
+      `steps of ${ms(priceUs)} ms that ended ${ms(lagUs)} ms late, ${percent(lagShare)} of their length`,
     );
   }
   return {
