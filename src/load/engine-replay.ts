@@ -58,16 +58,20 @@ export function replay(options: ReplayOptions, budgets?: Budgets): Replay {
     ...(cost !== undefined && { cost }),
   });
   const openTokens = serving.openTokens ?? collect.openTokens;
-  const router = lookUp(ROUTERS, options.routing ?? "round-robin", "routing")();
+  // Before a prefill pool, all that is open is to be computed yet.
+  const pendingTokens = serving.openTokens === undefined ? collect.pendingTokens : undefined;
+  const cacheTokens = serving.entries[0]!.scheduler.kv.totalTokens;
+  const router = lookUp(ROUTERS, options.routing ?? "round-robin", "routing")({ cacheTokens });
   const speed = options.speed ?? 1;
   assert(speed > 0, "a replay has a speed above zero");
   let next = 0;
   const sendNext = (): void => {
     const request = options.requests[next];
     if (request === undefined) return;
-    const replica = router.pick({ prefixIds: request.blockHashes ?? [] }, openTokens);
+    const { blockHashes: prefixIds = [], promptTokens: tokens } = request;
+    const replica = router.pick({ prefixIds, tokens }, openTokens, pendingTokens);
     next += 1;
-    collect.submit(serving, replica, request);
+    collect.submit(serving, replica, request, router.newTokens);
     scheduleNext();
   };
   // One timer at a time: a heap of all arrivals would be sorted again and again for nothing.

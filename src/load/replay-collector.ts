@@ -23,6 +23,7 @@ export interface Budgets {
 
 interface Track {
   readonly replica: number;
+  readonly pendingTokens: number;
   previousUs: number;
   largestGapUs: number;
 }
@@ -70,6 +71,8 @@ export class ReplayCollector {
   readonly #refused: Record<string, number> = {};
   /** By replica: prompt and output tokens of its open requests. */
   readonly openTokens: number[];
+  /** By replica: prompt tokens to be computed of the requests that have no token yet. */
+  readonly pendingTokens: number[];
   #offered = 0;
   #finished = 0;
   #met = 0;
@@ -77,15 +80,23 @@ export class ReplayCollector {
   constructor(budgets: Budgets | undefined, replicas: number) {
     this.#budgets = budgets;
     this.openTokens = new Array<number>(replicas).fill(0);
+    this.pendingTokens = new Array<number>(replicas).fill(0);
   }
 
-  submit(serving: Serving, replica: number, request: WorkRequest): void {
+  /** @param newTokens prompt tokens that the replica is thought to have to compute; default all. */
+  submit(
+    serving: Serving,
+    replica: number,
+    request: WorkRequest,
+    newTokens = request.promptTokens,
+  ): void {
     this.#offered += 1;
     try {
-      const track: Track = { replica, previousUs: 0, largestGapUs: 0 };
+      const track: Track = { replica, pendingTokens: newTokens, previousUs: 0, largestGapUs: 0 };
       const { promptTokens, outputTokens, blockHashes } = request;
       serving.submit(replica, { promptTokens, outputTokens, prefixIds: blockHashes }, track);
       this.openTokens[replica]! += promptTokens + outputTokens;
+      this.pendingTokens[replica]! += newTokens;
     } catch (thrown) {
       const { code } = toManxError(thrown);
       if (code === "MANX_INTERNAL") throw thrown;
@@ -96,6 +107,7 @@ export class ReplayCollector {
   onToken(request: EngineRequest, nowUs: number, inStep: number): void {
     const track = request.tag as Track;
     const gapUs = nowUs - track.previousUs;
+    if (request.generated === 1) this.pendingTokens[track.replica]! -= track.pendingTokens;
     // Of the tokens of one step, the first stands for all.
     if (request.generated > 1 && gapUs > 0) {
       if (inStep === 1) this.#histograms.itlUs.record(gapUs);

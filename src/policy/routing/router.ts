@@ -12,9 +12,16 @@ export interface RoutedRequest {
 
 export interface Router {
   readonly name: string;
+  /** Of the last pick: prompt tokens that its replica has to compute, as far as the router knows. */
+  readonly newTokens?: number;
   /**
    * @param openTokens by replica: tokens of its open requests, prompt and expected output.
+   * @param pendingTokens by replica: of these, the ones still to be computed before a first token; none if left out.
    * @returns index of the replica. The choice is remembered, so ask once per request.
    */
-  pick(request: RoutedRequest, openTokens: readonly number[]): number;
+  pick(
+    request: RoutedRequest,
+    openTokens: readonly number[],
+    pendingTokens?: readonly number[],
+  ): number;
 }
