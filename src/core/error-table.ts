@@ -180,6 +180,18 @@ export const ERROR_TABLE = {
     status: 429,
     hint: "wait for the time in Retry-After",
   },
+  MANX_RATE_LIMITED: {
+    summary: "a tenant has used up a limit of its own",
+    exit: 1,
+    status: 429,
+    hint: "wait for the time in Retry-After, or ask for a higher limit",
+  },
+  MANX_DEADLINE: {
+    summary: "the call's deadline has passed",
+    exit: 1,
+    status: 504,
+    hint: "give the call more time, or the model a faster target",
+  },
   MANX_DRAINING: {
     summary: "the server is shutting down",
     exit: 1,

@@ -1,5 +1,6 @@
 /** Decisions without I/O, on an injected clock where they need one. */
 
+export * from "./admission/index.ts";
 export * from "./call/index.ts";
 export {
   LeastLoad,
