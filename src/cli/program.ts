@@ -6,6 +6,7 @@
 import { Command, CommanderError } from "commander";
 import { ManxError, nearestName, renderError, toManxError } from "../core/index.ts";
 import { VERSION } from "../version.ts";
+import { addConfigCommand } from "./config-command.ts";
 import { addDemoCommand } from "./demo-command.ts";
 import { addEngineCommand } from "./engine-command.ts";
 import { addGatewayCommand } from "./gateway-command.ts";
@@ -35,6 +36,7 @@ export function makeProgram(io: Io): Command {
   addGatewayCommand(program, io);
   addLoadCommand(program, io);
   addReportCommand(program, io);
+  addConfigCommand(program, io);
   return program;
 }
 

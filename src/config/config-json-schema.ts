@@ -15,6 +15,7 @@ export function configJsonSchema(
   }
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
+    $id: "https://manx.invalid/config.schema.json",
     title: "manx.config.jsonc",
     type: "object",
     properties,

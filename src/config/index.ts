@@ -1,4 +1,5 @@
 /** The configuration file: read with positions, put together with variables and flags, checked by a section's schema. */
+export { readConfigFile } from "./config-file.ts";
 export { configJsonSchema } from "./config-json-schema.ts";
 export type { ConfigPath } from "./config-path.ts";
 export type { Env, GivenValue } from "./env-values.ts";
@@ -13,6 +14,7 @@ export {
   SECTIONS,
   type SectionName,
 } from "./read-config.ts";
+export type { JsonSchema } from "./schema-outline.ts";
 export { Secret, type SecretPlaces } from "./secret.ts";
 export { SectionConfig, type Setting, type Source } from "./section-config.ts";
 export { duration, name, secret, share, size } from "./written-forms.ts";

@@ -5,6 +5,7 @@
 import type { ConfigPath } from "../../config/index.ts";
 import { formatUs, US_PER_S } from "../../core/index.ts";
 import type { GatewayConfig, ModelConfig, PolicyConfig, UpstreamConfig } from "./gateway-config.ts";
+import { secretsOf } from "./gateway-secrets.ts";
 import { DEFAULT_POLICY } from "./resolve-gateway.ts";
 import type { WrittenReader } from "./written-reader.ts";
 
@@ -122,15 +123,8 @@ function lintIdle(reader: WrittenReader, index: number, upstream: UpstreamConfig
 
 /** Of those that stand in a file; a variable's value stands in no file that is passed on by mistake. */
 function lintSecrets(reader: WrittenReader, config: GatewayConfig): void {
-  const secrets: [string | undefined, ConfigPath][] = [
-    ...config.upstreams.map((one, i) => [one.key?.reference, ["upstreams", i, "key"]] as const),
-    [config.admin?.key.reference, ["admin", "key"]] as const,
-    ...Object.entries(config.otlp?.headers ?? {}).map(
-      ([name, one]) => [one.reference, ["otlp", "headers", name]] as const,
-    ),
-  ].map(([reference, path]) => [reference, path]);
-  for (const [reference, path] of secrets) {
-    if (reference !== "inline" || reader.section.sourceOf(path).kind !== "file") continue;
+  for (const { path, secret } of secretsOf(config)) {
+    if (secret.reference !== "inline" || reader.section.sourceOf(path).kind !== "file") continue;
     reader.notice("warning", path, {
       what: `the secret of ${reader.section.nameOf(path)} stands in the file in clear`,
       expected: "env:NAME or file:PATH",

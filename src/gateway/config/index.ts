@@ -17,6 +17,7 @@ export type {
   UpstreamKind,
 } from "./gateway-config.ts";
 export { gatewaySchema } from "./gateway-schema.ts";
+export { missingSecrets } from "./gateway-secrets.ts";
 export {
   type CheckedGateway,
   checkGatewayConfig,

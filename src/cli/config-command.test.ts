@@ -1,0 +1,122 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { FakeIo } from "../../test/support/fake-io.ts";
+import { fileJsonSchema } from "./config-sections.ts";
+import { makeProgram, runProgram } from "./program.ts";
+
+let folder = "";
+let file = "";
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "manx-config-command-"));
+  file = join(folder, "manx.config.jsonc");
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+async function run(
+  text: string,
+  argv: readonly string[],
+  env: Record<string, string> = {},
+): Promise<{ code: number; out: string; err: string }> {
+  await writeFile(file, text);
+  const io = new FakeIo({ env });
+  const code = await runProgram(makeProgram(io), ["config", ...argv], io);
+  return { code, out: io.out.replaceAll(folder, "."), err: io.err.replaceAll(folder, ".") };
+}
+
+const GOOD = `{
+  // one upstream
+  "engine": { "speed": 2 },
+  "gateway": { "upstreams": [{ "name": "a", "url": "https://api.openai.com", "key": "env:KEY" }] },
+}`;
+
+describe("manx config check", () => {
+  it("tells of a good file in a line for each section", async () => {
+    expect(await run(GOOD, ["check", file])).toEqual({
+      code: 0,
+      out: "engine: ok\\ngateway: ok\\n".replaceAll("\\n", "\n"),
+      err: "",
+    });
+  });
+
+  it("tells everything that is wrong, each with its line, and ends with 2", async () => {
+    const text = '{"engine": {"sped": 2}, "gateway": {"upstreams": [], "lisen": {}}}';
+    const { code, out, err } = await run(text, ["check", file]);
+    expect(code).toBe(2);
+    expect(out.match(/^error MANX_CONFIG_(KEY|VALUE)/gm)).toHaveLength(3);
+    expect(out).toContain("manx.config.jsonc:1:13");
+    expect(out).toContain('did you mean "listen"?');
+    expect(err).toContain("there are 3 errors");
+  });
+
+  it("shows warnings without failing, and all of it as JSON on request", async () => {
+    const text = GOOD.replace("env:KEY", "sk-planted-1234");
+    const { code, out } = await run(text, ["check", file]);
+    expect([code, out]).toEqual([0, expect.stringContaining("warning MANX_CONFIG_DOUBTFUL")]);
+    expect(out).toContain("gateway: ok, with 1 to look at");
+    const json = await run(text, ["check", file, "--json"]);
+    expect(JSON.parse(json.out).sections.gateway.notices[0].error.code).toBe(
+      "MANX_CONFIG_DOUBTFUL",
+    );
+    expect(out + json.out).not.toContain("planted");
+  });
+
+  it("reads secrets when it is asked to, and never shows them", async () => {
+    const without = await run(GOOD, ["check", file, "--secrets"]);
+    expect([without.code, without.out]).toEqual([
+      2,
+      expect.stringContaining("MANX_SECRET_MISSING"),
+    ]);
+    const secret = { KEY: "planted" };
+    const { code, out, err } = await run(GOOD, ["check", file, "--secrets"], secret);
+    expect([code, (out + err).includes("planted")]).toEqual([0, false]);
+  });
+
+  it("says what is missing in a file that is empty, or no configuration, or not there", async () => {
+    expect((await run("{}", ["check", file])).out).toContain('expected a section "gateway": {…}');
+    expect((await run("upstreams: []", ["check", file])).err).toContain("MANX_CONFIG_SYNTAX");
+    const gone = await run("{}", ["check", join(folder, "gone.jsonc")]);
+    expect([gone.code, gone.err]).toEqual([2, expect.stringContaining("ENOENT")]);
+  });
+});
+
+describe("manx config print", () => {
+  it("shows each value with its source, and no secret", async () => {
+    const env = { MANX_GATEWAY_LISTEN__PORT: "4321", MANX_GATEWAY_UPSTREAMS__0__KEY: "planted" };
+    const { out, code } = await run(GOOD, ["print", file, "--section", "gateway"], env);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^gateway\.listen\.port = 4321 +# MANX_GATEWAY_LISTEN__PORT$/m);
+    expect(out).toMatch(/^gateway\.listen\.host = "127\.0\.0\.1" +# default$/m);
+    expect(out).toMatch(/^gateway\.upstreams\[0\]\.name = "a" +# \.\/manx\.config\.jsonc:4:40$/m);
+    expect(out).toMatch(/^gateway\.upstreams\[0\]\.key = "\*\*\*" /m);
+    expect(out).not.toContain("planted");
+    const both = await run(GOOD, ["print", file, "--json"]);
+    const { settings } = JSON.parse(both.out) as { settings: { path: string }[] };
+    expect(settings.map(({ path }) => path)).toEqual(
+      expect.arrayContaining(["engine.speed", "gateway.limits.drain"]),
+    );
+  });
+
+  it("of a section that is not there says so", async () => {
+    const { code, err } = await run(GOOD, ["print", file, "--section", "gatway"]);
+    expect([code, err]).toEqual([2, expect.stringContaining('did you mean "gateway"?')]);
+  });
+});
+
+describe("the published schema", () => {
+  it("is what the code makes (else: npm run schema), and what the command prints", async () => {
+    const published = JSON.parse(await readFile("schema/config.schema.json", "utf8"));
+    expect(published).toEqual(JSON.parse(JSON.stringify(await fileJsonSchema())));
+    expect(JSON.parse((await run("{}", ["schema"])).out)).toEqual(published);
+  });
+
+  it("accepts what the command accepts, and finds a misspelt key without it", async () => {
+    const ajv = new Ajv2020({ strict: false });
+    const validate = ajv.compile(await fileJsonSchema());
+    const gateway = { upstreams: [{ name: "a", url: "http://x" }] };
+    expect(validate({ $schema: "x", gateway, engine: {} })).toBe(true);
+    expect(validate({ gateway: { ...gateway, lisen: {} } })).toBe(false);
+  });
+});

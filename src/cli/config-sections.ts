@@ -1,0 +1,62 @@
+/** The sections of a configuration file: what checks each, loaded when it is asked for. */
+import type { Env, JsonSchema, SectionName, Setting } from "../config/index.ts";
+import { type ManxError, toManxError } from "../core/index.ts";
+
+export interface CheckedSection {
+  readonly errors: readonly ManxError[];
+  readonly notices: readonly { readonly level: "warning" | "note"; readonly error: ManxError }[];
+  /** Each value in effect; none if there are errors. */
+  readonly settings: readonly Setting[];
+}
+
+export interface SectionCheck {
+  /** Undefined for variables and defaults alone. */
+  readonly path: string | undefined;
+  readonly env: Env;
+  /** Also read each secret that the configuration names. */
+  readonly secrets: boolean;
+}
+
+const CHECKS: Readonly<Record<SectionName, (check: SectionCheck) => Promise<CheckedSection>>> = {
+  engine: checkEngine,
+  gateway: checkGateway,
+};
+
+export const SECTION_NAMES = Object.keys(CHECKS) as readonly SectionName[];
+
+export function checkSectionOf(name: SectionName, check: SectionCheck): Promise<CheckedSection> {
+  return CHECKS[name](check);
+}
+
+/** The JSON Schema of a whole file. */
+export async function fileJsonSchema(): Promise<JsonSchema> {
+  const { configJsonSchema } = await import("../config/index.ts");
+  const { engineSchema } = await import("../engine-server/index.ts");
+  const { gatewaySchema } = await import("../gateway/config/index.ts");
+  return configJsonSchema({ engine: engineSchema, gateway: gatewaySchema });
+}
+
+async function checkEngine({ path, env }: SectionCheck): Promise<CheckedSection> {
+  const { checkConfig } = await import("../config/index.ts");
+  const { engineSchema, engineSetup } = await import("../engine-server/index.ts");
+  const { config, errors } = await checkConfig(path, {
+    section: "engine",
+    schema: engineSchema,
+    env,
+  });
+  if (config === undefined) return { errors, notices: [], settings: [] };
+  try {
+    await engineSetup(config);
+  } catch (thrown) {
+    return { errors: [toManxError(thrown)], notices: [], settings: [] };
+  }
+  return { errors: [], notices: [], settings: config.settings() };
+}
+
+async function checkGateway({ path, env, secrets }: SectionCheck): Promise<CheckedSection> {
+  const { checkGatewayConfig, missingSecrets } = await import("../gateway/config/index.ts");
+  const checked = await checkGatewayConfig(path, { env });
+  if (checked.config === undefined) return { errors: checked.errors, notices: [], settings: [] };
+  const missing = secrets ? missingSecrets(checked.config) : [];
+  return { errors: missing, notices: checked.notices, settings: checked.settings() };
+}
