@@ -201,6 +201,17 @@ describe("variables and flags", () => {
     expect(config.sourceOf(["gpu"]).name).toBe(`${path}:1:20`);
   });
 
+  it("that give a whole object leave the rest of it to the defaults, but are named in what it lacks", async () => {
+    const path = await fileOf('{"engine": {"listen": {"host": "::1", "port": 5}}}');
+    const env = { MANX_ENGINE_LISTEN: '{"port": 6}', MANX_ENGINE_FAULTS: "[{}]" };
+    const { errors } = await checkConfig(path, { ...options, env });
+    expect(errors.map((one) => one.where)).toEqual(["MANX_ENGINE_FAULTS"]);
+    const config = await readConfig(path, { ...options, env: { ...env, MANX_ENGINE_FAULTS: "" } });
+    expect(config.value.listen).toEqual({ host: "127.0.0.1", port: 6 });
+    const kinds = ["host", "port"].map((step) => config.sourceOf(["listen", step]).kind);
+    expect(kinds).toEqual(["default", "env"]);
+  });
+
   it("reach into lists and maps of the file", async () => {
     const text = '{"engine": {"faults": [{"kind": "stall"}], "headers": {"x-a-b": "1"}}}';
     const env = { MANX_ENGINE_FAULTS__0__AFTER: "9", MANX_ENGINE_HEADERS__X_A_B: "2" };

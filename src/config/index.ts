@@ -2,6 +2,7 @@
 export { readConfigFile } from "./config-file.ts";
 export { configJsonSchema } from "./config-json-schema.ts";
 export type { ConfigPath } from "./config-path.ts";
+export { ConfigWatch, type ConfigWatchOptions, stampOf } from "./config-watch.ts";
 export type { Env, GivenValue } from "./env-values.ts";
 export { issueText } from "./issue-text.ts";
 export {

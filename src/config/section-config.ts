@@ -47,20 +47,30 @@ export class Origins {
 
   /** @param path within the section. */
   of(path: ConfigPath): Source {
-    const given = this.#given.findLast((one) => one.path.every((step, i) => path[i] === step));
-    if (given !== undefined) return { kind: given.kind, name: given.name };
+    const given = this.#given.findLast((one) => isAbove(one.path, path));
+    if (given !== undefined) {
+      // A whole object that was given leaves the rest of itself to the defaults, whatever the file says.
+      const isThere = valueAt(given.value, path.slice(given.path.length)) !== undefined;
+      return isThere ? { kind: given.kind, name: given.name } : DEFAULT;
+    }
     const whole = [this.section, ...path];
     if (this.file?.has(whole)) return { kind: "file", name: this.file.placeOf(whole).where };
-    return { kind: "default", name: "" };
+    return DEFAULT;
   }
 
   /** For an error about the value at `path`, or about what is missing there. */
   placeOf(path: ConfigPath): Pick<ErrorParts, "where" | "excerpt"> {
-    const { kind, name } = this.of(path);
-    if (kind === "flag" || kind === "env") return { where: name };
+    const given = this.#given.findLast((one) => isAbove(one.path, path));
+    if (given !== undefined) return { where: given.name };
     const whole = [this.section, ...path];
     return this.file === undefined ? { where: pathText(whole) } : this.file.placeOf(whole);
   }
+}
+
+const DEFAULT: Source = { kind: "default", name: "" };
+
+function isAbove(above: ConfigPath, path: ConfigPath): boolean {
+  return above.every((step, index) => path[index] === step);
 }
 
 export class SectionConfig<Value> {

@@ -10,6 +10,7 @@ import {
   type CheckedGateway,
   checkGatewayConfig,
   configFromUpstream,
+  diffConfig,
   readGatewayConfig,
 } from "./index.ts";
 
@@ -264,5 +265,54 @@ describe("manx gateway --upstream", () => {
     expect(() => configFromUpstream("http://127.0.0.1:1", port)).toThrow(
       expect.objectContaining({ where: "--port", expected: "at most 65535" }),
     );
+  });
+});
+
+describe("two configurations", () => {
+  const diff = (flags: [string, unknown][], env = {}): unknown => {
+    const given = flags.map(([path, value]) => ({ path: path.split("."), value, name: "x" }));
+    const before = configFromUpstream("http://127.0.0.1:8000");
+    return diffConfig(
+      before.config,
+      configFromUpstream("http://127.0.0.1:8000", given, env).config,
+    );
+  };
+
+  it("that are alike differ in nothing, and a restart is needed for what is listened on alone", () => {
+    expect(diff([])).toEqual({ live: [], restart: [] });
+    expect(
+      diff([
+        ["listen.port", 4002],
+        ["listen.workers", 2],
+        ["limits.drain", "1s"],
+        ["limits.head", "1KiB"],
+        ["policies.default", { deadline: "60s", timeouts: { firstContent: "20s" } }],
+      ]),
+    ).toEqual({
+      live: [
+        "limits.drainUs",
+        "policies.default.deadlineUs",
+        "policies.default.timeouts.firstContentUs",
+      ],
+      restart: ["limits.headBytes", "listen.port", "listen.workers"],
+    });
+    const admin = diff([["admin", { key: "env:KEY" }]], { KEY: "x" }) as { restart: string[] };
+    expect(admin.restart).toContain("admin.port");
+  });
+
+  it("name what changed by name, whatever the order, and see that a secret was changed", async () => {
+    const b = { name: "b", url: "http://127.0.0.1:8001", key: "env:B" };
+    const models = [{ name: "*", targets: ["local", "b"] }];
+    const read = async (upstreams: object[], B: string) => {
+      const checked = await check({ upstreams, models }, { B });
+      return (checked as Extract<CheckedGateway, { errors: readonly [] }>).config;
+    };
+    const first = await read([LOCAL, b], "one");
+    const turned = await read([b, LOCAL], "one");
+    const rotated = await read([LOCAL, b], "two");
+    expect(diffConfig(first, turned)).toEqual({ live: [], restart: [] });
+    expect(diffConfig(first, rotated)).toEqual({ live: ["upstreams.b.key"], restart: [] });
+    const gone = await read([LOCAL, { ...b, url: "http://127.0.0.1:8002" }], "one");
+    expect(diffConfig(first, gone).live).toEqual(["upstreams.b.urls.0"]);
   });
 });
