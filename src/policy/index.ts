@@ -2,13 +2,4 @@
 
 export * from "./admission/index.ts";
 export * from "./call/index.ts";
-export {
-  LeastLoad,
-  PrefixAffinity,
-  type PrefixAffinityOptions,
-  ROUTERS,
-  RoundRobin,
-  type RoutedRequest,
-  type Router,
-  type RouterName,
-} from "./routing/index.ts";
+export * from "./routing/index.ts";
