@@ -37,6 +37,29 @@ describe("Engine", () => {
     expect(engine.totals).toMatchObject({ steps: 3, busyUs: 300, requestSteps: 3, lagUsMax: 0 });
   });
 
+  it("starts on whoever came after a step's end and before that step settled late", () => {
+    /** A host whose timers are 40 µs late. */
+    class LateClock extends SimClock {
+      override at(atUs: number, run: () => void) {
+        return super.at(atUs + 40, run);
+      }
+    }
+    const clock = new LateClock();
+    const ended: string[] = [];
+    const engine = buildEngine(ENGINE_DEFAULTS, {
+      clock,
+      cost: { name: "fixed", stepUs: () => 100 },
+      sink: { ...quiet, onFinish: ({ tag }, nowUs) => ended.push(`${tag} @${nowUs}`) },
+    });
+    engine.submit({ promptTokens: 5, outputTokens: 1 }, "first");
+    // Comes at 120: the first step has ended at 100 and settles at 140.
+    clock.at(80, () => {
+      engine.submit({ promptTokens: 5, outputTokens: 1 }, "second");
+    });
+    clock.runSync();
+    expect(ended).toEqual(["first @100", "second @240"]);
+  });
+
   it("refuses what could never fit, with the numbers, and nothing that could", () => {
     const config: EngineConfig = { ...ENGINE_DEFAULTS, contextMax: 1_000 };
     const engine = buildEngine(config, { clock: new SimClock(), sink: quiet });

@@ -138,7 +138,8 @@ export class Engine {
     this.#busy = true;
   }
 
-  #kick(startUs: number): void {
+  #kick(fromUs: number): void {
+    let startUs = fromUs;
     const { clock, scheduler, cost } = this.#options;
     this.#cancelWake?.();
     this.#cancelWake = undefined;
@@ -147,7 +148,12 @@ export class Engine {
       this.#cancelWake = clock.at(readyUs, () => this.#kick(clock.nowUs()));
       return;
     }
-    const batch = scheduler.plan(startUs);
+    let batch = scheduler.plan(startUs);
+    if (batch === undefined && clock.nowUs() > startUs) {
+      // The last step settled late, and whoever came after its end is not in its past: they start now, or never would.
+      startUs = clock.nowUs();
+      batch = scheduler.plan(startUs);
+    }
     if (batch === undefined) {
       const wakeUs = scheduler.wakeUs();
       if (wakeUs !== undefined) {
