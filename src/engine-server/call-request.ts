@@ -1,8 +1,8 @@
 /**
  * What the twin understands of a request to `/v1/chat/completions` or `/v1/completions`. Parameters that change neither
- * lengths nor the form of the answer (temperature, top_p, stop, user, …) are accepted and have no effect.
+ * lengths, order nor the form of the answer (temperature, top_p, stop, …) are accepted and have no effect.
  *
- * Beside OpenAI's own fields and vLLM's `ignore_eos` and `min_tokens`, the field `manx` scripts the answer:
+ * Beside OpenAI's own fields and vLLM's `ignore_eos`, `min_tokens` and `priority`, the field `manx` scripts the answer:
  *
  *     "manx": {"output_tokens": 211}                                          text of exactly this length
  *     "manx": {"tool_calls": [{"name": "search", "arguments": {"q": "x"}}]}   these calls, after that text if both
@@ -17,6 +17,7 @@ import {
   optionalList,
   optionalObject,
   optionalText,
+  optionalWhole,
   refuseIf,
   refuseUnknownFields,
 } from "./fields.ts";
@@ -44,9 +45,15 @@ export interface CallRequest {
   readonly json: string | undefined;
   readonly stream: boolean;
   readonly includeUsage: boolean;
+  /** Class; the lower, the sooner, as in vLLM. */
+  readonly priority: number;
+  /** OpenAI's `user`. */
+  readonly user: string | undefined;
 }
 
 const TOOL_CALLS_MAX = 128;
+/** Ageing multiplies it; vLLM takes 64 bits, of which nobody uses more than a few. */
+const PRIORITY_MAX = 1_000_000;
 
 /**
  * @param pieceTokens the piece of a prompt that the prefix cache names, if there is one.
@@ -105,6 +112,8 @@ function commonOf(body: Fields, script: Fields): Common {
     outputTokens: optionalCount(script, "output_tokens", 1, "manx.output_tokens"),
     stream,
     includeUsage: optionalFlag(streamOptions, "include_usage", "stream_options.include_usage"),
+    priority: optionalWhole(body, "priority", PRIORITY_MAX) ?? 0,
+    user: optionalText(body, "user"),
   };
 }
 

@@ -2,6 +2,7 @@
 import { Counter, Gauge, Registry } from "prom-client";
 import type { Clock } from "../clock/index.ts";
 import type { Engine, EngineConfig, EngineRequest } from "../engine/index.ts";
+import { CallerMetrics } from "./caller-metrics.ts";
 import { FAULT_KINDS, type FaultKind } from "./fault.ts";
 import type { LiveCall } from "./live-call.ts";
 import { Pace, type PaceReading, WINDOW_S } from "./pace.ts";
@@ -20,6 +21,7 @@ export interface EngineMetricsOptions {
 export class EngineMetrics {
   readonly pace = new Pace();
   readonly #registry = new Registry();
+  readonly #callers = new CallerMetrics(this.#registry);
   readonly #clock: Clock;
   readonly #replicas: readonly ReplicaMetrics[];
   readonly #refused = new Counter({
@@ -59,15 +61,18 @@ export class EngineMetrics {
 
   /** The call's next token was written at `nowUs`. */
   token(call: LiveCall, nowUs: number, isFirstOfStep: boolean): void {
+    if (call.tokens === 1) this.#callers.firstToken(call, nowUs - call.arrivedUs);
     this.#replicaOf(call).token(call, nowUs, isFirstOfStep);
   }
 
   finished(call: LiveCall, done: EngineRequest, nowUs: number): void {
-    this.#replicaOf(call).finished(call, done, nowUs);
+    this.#callers.queued(call, this.#replicaOf(call).finished(call, done, nowUs));
+    this.ended(call, call.answer.finish === "length" ? "length" : "stop");
   }
 
   ended(call: LiveCall, reason: EndReason): void {
     this.#replicaOf(call).ended(reason);
+    this.#callers.ended(call, reason);
   }
 
   preempted(call: LiveCall): void {

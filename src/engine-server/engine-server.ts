@@ -23,6 +23,7 @@ import { LiveCall } from "./live-call.ts";
 import { LiveEngine } from "./live-engine.ts";
 import type { PaceReading } from "./pace.ts";
 import { ChatForm, CompletionForm, type ResponseForm, type ResponseHead } from "./response-form.ts";
+import { tenantOf } from "./tenant.ts";
 import { mix } from "./token-text.ts";
 
 export interface EngineServerOptions {
@@ -126,6 +127,7 @@ interface Arrival {
   readonly endpoint: Endpoint;
   readonly asked: CallRequest;
   readonly fault: Fault | undefined;
+  readonly tenant: string;
   readonly response: ServerResponse;
   readonly arrivedUs: number;
 }
@@ -269,19 +271,21 @@ class EngineHost {
     const arrivedUs = this.#clock.nowUs();
     const asked = endpoint.parse(body, this.live.pieceTokens);
     this.#assertServed(asked.model);
+    this.#assertOrdered(asked);
+    const tenant = tenantOf(request.headers, asked.user);
     const fault = this.#faults.faultOf(request, body);
     // Others may have come in while the body did, and this client may have gone.
     this.#assertOpen();
     if (response.destroyed) return;
     if (this.#faults.instead(fault, response)) return;
-    const call = this.#callOf({ endpoint, asked, fault, response, arrivedUs });
+    const call = this.#callOf({ endpoint, asked, fault, tenant, response, arrivedUs });
     const submitted = this.live.submit(call);
     response.on("close", () => this.live.abort(submitted));
     call.delivery.accepted();
   }
 
   /** @throws MANX_REQUEST_NEVER_FITS by the limit that the caller set, as real engines check it. */
-  #callOf({ endpoint, asked, fault, response, arrivedUs }: Arrival): LiveCall {
+  #callOf({ endpoint, asked, fault, tenant, response, arrivedUs }: Arrival): LiveCall {
     const promptTokens = asked.prompt.tokens;
     const outputTokens = asked.maxTokens ?? asked.outputTokens ?? 1;
     this.live.assertFits({ promptTokens, outputTokens });
@@ -294,7 +298,7 @@ class EngineHost {
     const { stream, includeUsage } = asked;
     const wish = { stream, includeUsage, head, form: endpoint.form };
     const delivery = this.#faults.deliveryOf(fault, { response, answer, promptTokens }, wish);
-    return new LiveCall(asked, answer, delivery, arrivedUs);
+    return new LiveCall({ request: asked, answer, delivery, arrivedUs, tenant });
   }
 
   #assertOpen(): void {
@@ -308,6 +312,18 @@ class EngineHost {
       where: "model",
       expected: JSON.stringify(this.#servedModel),
       got: JSON.stringify(model.slice(0, 100)),
+    });
+  }
+
+  /** As vLLM: a class without a meaning is refused, not ignored. */
+  #assertOrdered({ priority }: CallRequest): void {
+    if (priority === 0 || this.#config.order === "priority") return;
+    throw new ManxError("MANX_REQUEST_INVALID", {
+      what: "priority scheduling is not enabled",
+      where: "priority",
+      expected: `0 with order "${this.#config.order}"`,
+      got: String(priority),
+      hint: "start the engine with --order priority",
     });
   }
 

@@ -88,6 +88,14 @@ export function optionalCount(
   throw invalid(where, `a whole number from ${least}`, value);
 }
 
+/** A whole number of either sign. */
+export function optionalWhole(fields: Fields, name: string, most: number): number | undefined {
+  const value = fields[name] ?? undefined;
+  if (value === undefined) return undefined;
+  if (Number.isSafeInteger(value) && Math.abs(value as number) <= most) return value as number;
+  throw invalid(name, `a whole number from -${most} to ${most}`, value);
+}
+
 /** For what a real engine can do and the twin cannot: better refused than answered with something else. */
 export function refuseIf(condition: boolean, where: string, expected: string, got: unknown): void {
   if (condition) throw invalid(where, `${expected}; the twin serves no other`, got);

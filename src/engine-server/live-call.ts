@@ -4,27 +4,41 @@ import type { Answer } from "./answer.ts";
 import type { CallRequest } from "./call-request.ts";
 import type { Delivery } from "./delivery.ts";
 
+export interface LiveCallParts {
+  readonly request: CallRequest;
+  readonly answer: Answer;
+  readonly delivery: Delivery;
+  readonly arrivedUs: number;
+  readonly tenant?: string;
+}
+
 export class LiveCall {
   readonly request: CallRequest;
   readonly answer: Answer;
   readonly delivery: Delivery;
   /** When its body was complete. */
   readonly arrivedUs: number;
+  /** On whose behalf; "" for nobody in particular. */
+  readonly tenant: string;
+  /** That the engine has told of. */
+  tokens = 0;
   /** Engine that it was routed to; −1 before that. */
   entry = -1;
   /** When its last token so far was written; NaN before the first. */
   lastTokenUs = Number.NaN;
   #leftInStep = 0;
 
-  constructor(request: CallRequest, answer: Answer, delivery: Delivery, arrivedUs: number) {
-    this.request = request;
-    this.answer = answer;
-    this.delivery = delivery;
-    this.arrivedUs = arrivedUs;
+  constructor(parts: LiveCallParts) {
+    this.request = parts.request;
+    this.answer = parts.answer;
+    this.delivery = parts.delivery;
+    this.arrivedUs = parts.arrivedUs;
+    this.tenant = parts.tenant ?? "";
   }
 
   /** The engine tells of one more token, of `inStep` that the same step yields. Answers whether it is the first of them. */
   countToken(inStep: number): boolean {
+    this.tokens += 1;
     const isFirst = this.#leftInStep === 0;
     this.#leftInStep = (isFirst ? inStep : this.#leftInStep) - 1;
     return isFirst;

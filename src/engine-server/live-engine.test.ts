@@ -34,7 +34,12 @@ function makeWorld(cost = fixed, waitingMax = 10, more: Partial<LiveEngineOption
       fail: (error: ManxError) => heard.push(`${name} ${error.code}`),
     };
     return live.submit(
-      new LiveCall(request, new Answer(request, 1_000, 1), delivery, clock.nowUs()),
+      new LiveCall({
+        request,
+        answer: new Answer(request, 1_000, 1),
+        delivery,
+        arrivedUs: clock.nowUs(),
+      }),
     );
   };
   return { clock, live, heard, send };

@@ -129,8 +129,11 @@ export class LiveEngine {
 
   /** @throws MANX_REQUEST_NEVER_FITS */
   submit(call: LiveCall): EngineRequest<LiveCall> {
-    const { tokens: promptTokens, pieceNames } = call.request.prompt;
-    const shape = { promptTokens, outputTokens: call.answer.tokens, prefixIds: pieceNames };
+    const { prompt, priority } = call.request;
+    const { tokens: promptTokens, pieceNames } = prompt;
+    const { tenant } = call;
+    const outputTokens = call.answer.tokens;
+    const shape = { promptTokens, outputTokens, prefixIds: pieceNames, priority, tenant };
     this.assertFits(shape);
     const openTokens = this.#serving.openTokens ?? this.#openTokens;
     try {

@@ -13,8 +13,8 @@ import { US_PER_S } from "../core/index.ts";
 
 export const WINDOW_S = 10;
 export const STEPS_MIN = 20;
-export const LAG_SHARE_MAX = 0.25;
-export const LOST_SHARE_MAX = 0.01;
+const LAG_SHARE_MAX = 0.25;
+const LOST_SHARE_MAX = 0.01;
 
 /** All times are the host's. */
 export interface SettledStep {

@@ -10,28 +10,11 @@ import type { Engine, EngineRequest } from "../engine/index.ts";
 import type { LiveCall } from "./live-call.ts";
 import type { SettledStep } from "./pace.ts";
 import type { TwinClock } from "./twin-clock.ts";
-import type { VllmFamilies } from "./vllm-families.ts";
+import type { VllmFamilies, VllmHistogram } from "./vllm-families.ts";
 
 /** Why a response was over, in the engine's eyes: a tool call is a stop like any other. */
 export type EndReason = "stop" | "length" | "abort" | "error";
 const END_REASONS: readonly EndReason[] = ["stop", "length", "abort", "error"];
-
-const TIMES = [
-  "ttft",
-  "itl",
-  "tpot",
-  "e2e",
-  "queue",
-  "prefill",
-  "decode",
-  "inference",
-  "stepTokens",
-  "lag",
-  "promptLengths",
-  "outputLengths",
-  "limits",
-] as const satisfies readonly (keyof VllmFamilies)[];
-type Observed = (typeof TIMES)[number];
 
 export class ReplicaMetrics {
   readonly #label: { readonly engine: string };
@@ -39,7 +22,7 @@ export class ReplicaMetrics {
   readonly #clock: TwinClock;
   readonly #families: VllmFamilies;
   /** Bound once: a label looked up for every token is what tokens would wait for. */
-  readonly #observe: Readonly<Record<Observed, (value: number) => void>>;
+  readonly #observe: Readonly<Record<VllmHistogram, (value: number) => void>>;
   readonly #countToken: () => void;
   #seen = { steps: 0, computedTokens: 0, busyUs: 0, lostUs: 0 };
 
@@ -48,9 +31,9 @@ export class ReplicaMetrics {
     this.#engine = engine;
     this.#clock = clock;
     this.#families = families;
-    const bound = TIMES.map((name) => {
-      families[name].zero(this.#label);
-      const child = families[name].labels(this.#label);
+    const bound = Object.entries(families.histograms).map(([name, histogram]) => {
+      histogram.zero(this.#label);
+      const child = histogram.labels(this.#label);
       return [name, (value: number) => child.observe(value)];
     });
     this.#observe = Object.fromEntries(bound);
@@ -69,8 +52,8 @@ export class ReplicaMetrics {
   }
 
   /**
-   * The call's next token was written at `nowUs`; its step brought `inStep` of them for this call. As in vLLM, a gap is
-   * counted once a step, so with drafts it is longer than the time per token.
+   * The call's next token was written at `nowUs`. As in vLLM, a gap is counted once a step, so with drafts it is longer
+   * than the time per token.
    */
   token(call: LiveCall, nowUs: number, isFirstOfStep: boolean): void {
     this.#countToken();
@@ -83,14 +66,16 @@ export class ReplicaMetrics {
     call.lastTokenUs = nowUs;
   }
 
-  finished(call: LiveCall, done: EngineRequest, nowUs: number): void {
+  /** @returns seconds that it waited for its first step. */
+  finished(call: LiveCall, done: EngineRequest, nowUs: number): number {
     const { arrivedUs, scheduledUs, firstTokenUs, lastTokenUs, generated } = done;
     const seconds = (fromUs: number, toUs: number): number =>
       this.#clock.hostSpanUs(toUs - fromUs) / US_PER_S;
     const decodeS = seconds(firstTokenUs, lastTokenUs);
     this.#observe.e2e((nowUs - call.arrivedUs) / US_PER_S);
     // A step may have begun, by its own reckoning, a timer's lag before the request came in.
-    this.#observe.queue(Math.max(0, seconds(arrivedUs, scheduledUs)));
+    const queueS = Math.max(0, seconds(arrivedUs, scheduledUs));
+    this.#observe.queue(queueS);
     this.#observe.prefill(seconds(scheduledUs, firstTokenUs));
     this.#observe.decode(decodeS);
     this.#observe.inference(seconds(scheduledUs, lastTokenUs));
@@ -99,7 +84,7 @@ export class ReplicaMetrics {
     this.#observe.outputLengths(generated);
     const { maxTokens } = call.request;
     if (maxTokens !== undefined) this.#observe.limits(maxTokens);
-    this.ended(call.answer.finish === "length" ? "length" : "stop");
+    return queueS;
   }
 
   ended(finished_reason: EndReason): void {

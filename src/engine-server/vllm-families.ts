@@ -16,20 +16,85 @@ import {
 
 type OfEngine = "engine";
 
+interface HistogramForm {
+  readonly name: string;
+  readonly help: string;
+  /** "lengths": as far as the context goes. */
+  readonly buckets: readonly number[] | "lengths";
+}
+
+const HISTOGRAMS = {
+  ttft: {
+    name: "vllm:time_to_first_token_seconds",
+    help: "From the arrival of a request to its first token",
+    buckets: TTFT_BUCKETS_S,
+  },
+  itl: {
+    name: "vllm:inter_token_latency_seconds",
+    help: "Gap between a response's steps that bring tokens, whatever their number",
+    buckets: TOKEN_TIME_BUCKETS_S,
+  },
+  tpot: {
+    name: "vllm:request_time_per_output_token_seconds",
+    help: "Mean gap between the tokens of a finished response",
+    buckets: TOKEN_TIME_BUCKETS_S,
+  },
+  e2e: {
+    name: "vllm:e2e_request_latency_seconds",
+    help: "From the arrival of a request to the end of its response",
+    buckets: REQUEST_TIME_BUCKETS_S,
+  },
+  queue: {
+    name: "vllm:request_queue_time_seconds",
+    help: "From the arrival of a request to its first step",
+    buckets: REQUEST_TIME_BUCKETS_S,
+  },
+  prefill: {
+    name: "vllm:request_prefill_time_seconds",
+    help: "From a request's first step to its first token",
+    buckets: REQUEST_TIME_BUCKETS_S,
+  },
+  decode: {
+    name: "vllm:request_decode_time_seconds",
+    help: "From a request's first token to its last",
+    buckets: REQUEST_TIME_BUCKETS_S,
+  },
+  inference: {
+    name: "vllm:request_inference_time_seconds",
+    help: "From a request's first step to its last token",
+    buckets: REQUEST_TIME_BUCKETS_S,
+  },
+  stepTokens: {
+    name: "vllm:iteration_tokens_total",
+    help: "Tokens computed in a step",
+    buckets: STEP_TOKENS_BUCKETS,
+  },
+  lag: {
+    name: "manx_engine_timer_lag_seconds",
+    help: "How late the twin's own steps settled",
+    buckets: LAG_BUCKETS_S,
+  },
+  promptLengths: {
+    name: "vllm:request_prompt_tokens",
+    help: "Prompt tokens of a finished request",
+    buckets: "lengths",
+  },
+  outputLengths: {
+    name: "vllm:request_generation_tokens",
+    help: "Tokens of a finished response",
+    buckets: "lengths",
+  },
+  limits: {
+    name: "vllm:request_params_max_tokens",
+    help: "The limit that a finished request had set",
+    buckets: "lengths",
+  },
+} as const satisfies Record<string, HistogramForm>;
+
+export type VllmHistogram = keyof typeof HISTOGRAMS;
+
 export class VllmFamilies {
-  readonly ttft: Histogram<OfEngine>;
-  readonly itl: Histogram<OfEngine>;
-  readonly tpot: Histogram<OfEngine>;
-  readonly e2e: Histogram<OfEngine>;
-  readonly queue: Histogram<OfEngine>;
-  readonly prefill: Histogram<OfEngine>;
-  readonly decode: Histogram<OfEngine>;
-  readonly inference: Histogram<OfEngine>;
-  readonly stepTokens: Histogram<OfEngine>;
-  readonly lag: Histogram<OfEngine>;
-  readonly promptLengths: Histogram<OfEngine>;
-  readonly outputLengths: Histogram<OfEngine>;
-  readonly limits: Histogram<OfEngine>;
+  readonly histograms: Readonly<Record<VllmHistogram, Histogram<OfEngine>>>;
   readonly promptTokens: Counter<OfEngine>;
   readonly generationTokens: Counter<OfEngine>;
   readonly preemptions: Counter<OfEngine>;
@@ -38,74 +103,12 @@ export class VllmFamilies {
 
   constructor(registry: Registry, engines: readonly Engine[], config: EngineConfig) {
     this.#registry = registry;
-    const time = REQUEST_TIME_BUCKETS_S;
-    const token = TOKEN_TIME_BUCKETS_S;
     const lengths = lengthBuckets(config.contextMax);
-    this.ttft = this.#histogram(
-      "vllm:time_to_first_token_seconds",
-      "From the arrival of a request to its first token",
-      TTFT_BUCKETS_S,
-    );
-    this.itl = this.#histogram(
-      "vllm:inter_token_latency_seconds",
-      "Gap between a response's steps that bring tokens, whatever their number",
-      token,
-    );
-    this.tpot = this.#histogram(
-      "vllm:request_time_per_output_token_seconds",
-      "Mean gap between the tokens of a finished response",
-      token,
-    );
-    this.e2e = this.#histogram(
-      "vllm:e2e_request_latency_seconds",
-      "From the arrival of a request to the end of its response",
-      time,
-    );
-    this.queue = this.#histogram(
-      "vllm:request_queue_time_seconds",
-      "From the arrival of a request to its first step",
-      time,
-    );
-    this.prefill = this.#histogram(
-      "vllm:request_prefill_time_seconds",
-      "From a request's first step to its first token",
-      time,
-    );
-    this.decode = this.#histogram(
-      "vllm:request_decode_time_seconds",
-      "From a request's first token to its last",
-      time,
-    );
-    this.inference = this.#histogram(
-      "vllm:request_inference_time_seconds",
-      "From a request's first step to its last token",
-      time,
-    );
-    this.stepTokens = this.#histogram(
-      "vllm:iteration_tokens_total",
-      "Tokens computed in a step",
-      STEP_TOKENS_BUCKETS,
-    );
-    this.lag = this.#histogram(
-      "manx_engine_timer_lag_seconds",
-      "How late the twin's own steps settled",
-      LAG_BUCKETS_S,
-    );
-    this.promptLengths = this.#histogram(
-      "vllm:request_prompt_tokens",
-      "Prompt tokens of a finished request",
-      lengths,
-    );
-    this.outputLengths = this.#histogram(
-      "vllm:request_generation_tokens",
-      "Tokens of a finished response",
-      lengths,
-    );
-    this.limits = this.#histogram(
-      "vllm:request_params_max_tokens",
-      "The limit that a finished request had set",
-      lengths,
-    );
+    const made = Object.entries(HISTOGRAMS).map(([key, form]) => [
+      key,
+      this.#histogram({ ...form, buckets: form.buckets === "lengths" ? lengths : form.buckets }),
+    ]);
+    this.histograms = Object.fromEntries(made);
     this.promptTokens = this.#counter("vllm:prompt_tokens_total", "Prompt tokens taken in");
     this.generationTokens = this.#counter("vllm:generation_tokens_total", "Tokens generated");
     this.preemptions = this.#counter("vllm:num_preemptions_total", "Requests thrown out");
@@ -199,11 +202,10 @@ export class VllmFamilies {
     });
   }
 
-  #histogram(name: string, help: string, buckets: readonly number[]): Histogram<OfEngine> {
+  #histogram(form: HistogramForm & { buckets: readonly number[] }): Histogram<OfEngine> {
     return new Histogram({
-      name,
-      help,
-      buckets: [...buckets],
+      ...form,
+      buckets: [...form.buckets],
       labelNames: ["engine"],
       registers: [this.#registry],
     });

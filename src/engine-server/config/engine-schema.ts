@@ -149,6 +149,7 @@ export const engineSchema = z
 
     memory: z.enum(["paged", "prefix", "radix", "contiguous"]).default("paged"),
     memoryShare: z.number().gt(0).max(1).default(0.9).describe("of GPU memory that may be used"),
+    kvTokens: tokens.optional().describe("tokens of KV memory; default: what fits the GPUs"),
     block: z.int().min(1).max(65_536).default(16).describe("tokens of a block"),
     preemption: z
       .enum(["recompute", "swap"])

@@ -73,7 +73,7 @@ describe("the section engine", () => {
       "priorityPreempts": true, "starvation": "4s", "outputWeight": 3, "mixing": "prefill-first",
       "consecutivePrefills": 5, "requestTokens": 6, "longPrompt": 70, "longPrefills": 8,
       "passes": 9, "memory": "prefix", "memoryShare": 0.5, "block": 32, "preemption": "swap",
-      "hostMemory": "2GiB", "speculation": {"drafts": 2, "acceptance": [0.7, 0.5]},
+      "hostMemory": "2GiB", "kvTokens": 9000, "speculation": {"drafts": 2, "acceptance": [0.7, 0.5]},
       "pools": {"prefill": 1, "decode": 2}
     }}`;
     const { config } = (await setupOf(text)).server;
@@ -85,6 +85,7 @@ describe("the section engine", () => {
       fillWaitUs: 3_000,
       ageingUs: 2_000_000,
       hostMemoryBytes: 2 * 2 ** 30,
+      kvTokens: 9_000,
       speculation: { draftTokens: 2, acceptance: [0.7, 0.5], draftShare: 0.05, seed: 0 },
       pools: { prefill: 1, decode: 2, link: "infiniband-400g" },
     });

@@ -80,6 +80,7 @@ async function engineConfigOf(
     pieceTokens: value.block,
     preemption: value.preemption,
     hostMemoryBytes: parseSizeBytes(value.hostMemory, "engine.hostMemory", HOST_GIB_MAX),
+    ...(value.kvTokens !== undefined && { kvTokens: value.kvTokens }),
     ...(value.pools !== undefined && { pools: value.pools }),
     ...(speculation !== undefined && {
       speculation: {

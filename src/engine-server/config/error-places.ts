@@ -8,6 +8,7 @@ import { isManxError, type ManxError } from "../../core/index.ts";
 /** A key is the engine's field less its unit, but for these. */
 const UNIT = /(Us|Max|Tokens|Bytes)$/;
 const OTHERS: Readonly<Record<string, ConfigPath>> = {
+  kvTokens: ["kvTokens"],
   pieceTokens: ["block"],
   "speculation.draftTokens": ["speculation", "drafts"],
   "fleet.readyUs": ["cold"],
