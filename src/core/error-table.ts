@@ -156,6 +156,18 @@ export const ERROR_TABLE = {
     status: 400,
     hint: "compare it with the API reference",
   },
+  MANX_TRANSLATE_FIELD: {
+    summary: "a request holds something that the upstream's API has no equal for",
+    exit: 2,
+    status: 400,
+    hint: "leave the named field out, or send the call to a model whose API has it",
+  },
+  MANX_TRANSLATE_ANSWER: {
+    summary: "the upstream's answer cannot be put into the caller's format",
+    exit: 1,
+    status: 502,
+    hint: "repeat the call; if it stays, the upstream does not speak the format it is configured for",
+  },
   MANX_REQUEST_NEVER_FITS: {
     summary: "a request that this engine can never hold",
     exit: 2,

@@ -33,4 +33,4 @@ export {
   type TokenCounter,
 } from "./timeline.ts";
 export type { TokenUsage } from "./token-usage.ts";
-export { convertUsage } from "./usage-writer.ts";
+export { readWireError } from "./wire-error.ts";

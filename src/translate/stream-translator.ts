@@ -10,7 +10,6 @@
  */
 import {
   type Completion,
-  convertUsage,
   createDecoder,
   createEncoder,
   type FaultCode,
@@ -21,6 +20,7 @@ import {
   type StreamFormat,
   type UpstreamError,
 } from "../stream/index.ts";
+import { convertUsage } from "../stream/wire-words.ts";
 import { wrapSeal } from "./seal.ts";
 
 export interface StreamTranslatorOptions {
