@@ -38,9 +38,8 @@ export function addEngineCommand(program: Command, io: Io): void {
 
 async function runEngine(flags: EngineFlags, io: Io): Promise<void> {
   const { readConfig } = await import("../config/index.ts");
-  const { atItsPlace, engineSchema, engineSetup, faultFields, startEngineServer } = await import(
-    "../engine-server/index.ts"
-  );
+  const { atItsPlace, engineSchema, engineSetup, faultFields, rehearse, startEngineServer } =
+    await import("../engine-server/index.ts");
   const section = await readConfig(flags.config as string | undefined, {
     section: "engine",
     schema: engineSchema,
@@ -49,7 +48,10 @@ async function runEngine(flags: EngineFlags, io: Io): Promise<void> {
   });
   const setup = await engineSetup(section);
   let server: EngineServer;
+  let warnings: readonly string[];
   try {
+    const { config, speed = 1, replicas = 1 } = setup.server;
+    warnings = await rehearse({ config, speed, replicas, clock: io.clock });
     server = await startEngineServer({ ...setup.server, clock: io.clock });
   } catch (thrown) {
     throw atItsPlace(thrown, section);
@@ -57,6 +59,7 @@ async function runEngine(flags: EngineFlags, io: Io): Promise<void> {
   const { describeConfig } = await import("../engine/index.ts");
   const { config } = setup.server;
   report(server, setup.server, io);
+  for (const warning of warnings) io.stderr.write(`engine: warning: ${warning}\n`);
   if (flags.json === true) {
     const [{ scheduler }] = server.engines as [Engine];
     const kvTokens = scheduler.kv.totalTokens;

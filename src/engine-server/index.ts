@@ -10,3 +10,4 @@ export { type EngineServer, type EngineServerOptions, startEngineServer } from "
 export { faultFields } from "./fault-schema.ts";
 export type { PaceReading } from "./pace.ts";
 export { approximateTokens } from "./prompt-digest.ts";
+export { type RehearsalOptions, rehearse } from "./rehearsal.ts";

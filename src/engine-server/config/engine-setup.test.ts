@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type GivenValue, readConfig } from "../../config/index.ts";
 import { renderError, toManxError } from "../../core/index.ts";
-import { checkConfig, ENGINE_DEFAULTS } from "../../engine/index.ts";
+import { ENGINE_DEFAULTS } from "../../engine/index.ts";
 import { FAULT_KINDS } from "../fault.ts";
-import { atItsPlace, engineSchema, engineSetup } from "./index.ts";
+import { engineSchema, engineSetup } from "./index.ts";
+import { writtenConfig } from "./written-config.ts";
 
 let folder = "";
 beforeAll(async () => {
@@ -32,13 +33,7 @@ async function setupOf(text?: string, outside?: Outside) {
 /** What a user is told of a file that is wrong by itself, or of a config that cannot be. */
 async function refusal(text: string, outside?: Outside): Promise<string> {
   try {
-    const section = await sectionOf(text, outside);
-    const { server } = await engineSetup(section, folder);
-    try {
-      checkConfig(server.config);
-    } catch (thrown) {
-      throw atItsPlace(thrown, section);
-    }
+    await setupOf(text, outside);
   } catch (thrown) {
     return renderError(toManxError(thrown)).replaceAll(`${folder}/`, "");
   }
@@ -76,7 +71,7 @@ describe("the section engine", () => {
       "hostMemory": "2GiB", "kvTokens": 9000, "speculation": {"drafts": 2, "acceptance": [0.7, 0.5]},
       "pools": {"prefill": 1, "decode": 2}
     }}`;
-    const { config } = (await setupOf(text)).server;
+    const config = await writtenConfig(await sectionOf(text), folder);
     const { cost, ...levers } = ENGINE_DEFAULTS;
     for (const [name, byDefault] of Object.entries(levers)) {
       expect(config[name as keyof typeof config], name).not.toEqual(byDefault);

@@ -3,13 +3,13 @@
  * every value comes out of the section, so that what `manx config print` shows is what runs.
  */
 import type { SectionConfig } from "../../config/index.ts";
-import { parseDurationUs, parseSizeBytes } from "../../core/index.ts";
-import type { EngineConfig, Fleet, SchedulingLevers } from "../../engine/index.ts";
+import { parseDurationUs } from "../../core/index.ts";
+import { checkConfig, checkFleet, type Fleet } from "../../engine/index.ts";
 import type { EngineServerOptions } from "../engine-server.ts";
 import { parseFaultShare } from "../fault-schema.ts";
-import { readCost } from "./cost-files.ts";
 import type { EngineSection } from "./engine-schema.ts";
 import { atItsPlace } from "./error-places.ts";
+import { writtenConfig } from "./written-config.ts";
 
 export interface EngineSetup {
   /** All but the clock. */
@@ -18,12 +18,10 @@ export interface EngineSetup {
   readonly drainUs: number;
 }
 
-/** More than any host has; a number beyond it is a slip. */
-const HOST_GIB_MAX = 65_536;
-
 /**
  * @param workFolder where paths that do not stand in the file begin.
- * @throws MANX_CONFIG_VALUE, MANX_FILE_UNREADABLE, MANX_TABLE_FORMAT
+ * @throws MANX_CONFIG_VALUE, MANX_CONFIG_IMPOSSIBLE, MANX_FILE_UNREADABLE, MANX_TABLE_FORMAT; each at the line, variable
+ * or flag that is the cause
  */
 export async function engineSetup(
   section: SectionConfig<EngineSection>,
@@ -32,9 +30,16 @@ export async function engineSetup(
   const { value } = section;
   const { listen, servedModel, speed, seed, queue, replicas, routing } = value;
   const fleet = fleetOf(value);
+  const config = await writtenConfig(section, workFolder);
+  try {
+    checkConfig(config);
+    if (fleet !== undefined) checkFleet(fleet, replicas);
+  } catch (thrown) {
+    throw atItsPlace(thrown, section);
+  }
   return {
     server: {
-      config: await engineConfigOf(section, workFolder),
+      config,
       host: listen.host,
       port: listen.port,
       speed,
@@ -47,65 +52,6 @@ export async function engineSetup(
       ...(servedModel !== undefined && { servedModel }),
     },
     drainUs: us(value.drain),
-  };
-}
-
-async function engineConfigOf(
-  section: SectionConfig<EngineSection>,
-  workFolder: string,
-): Promise<EngineConfig> {
-  const { value } = section;
-  const { model, gpu, ranks, ranksPerHost, link, allowCrossHost, attention, speculation } = value;
-  return {
-    ...leversOf(value),
-    model,
-    gpu,
-    ranks,
-    ranksPerHost,
-    link,
-    allowCrossHost,
-    attention,
-    cost: await readCost(section, workFolder),
-    contextMax: value.context,
-    scheduling: value.scheduling,
-    sequencesMax: value.sequences,
-    tokensMax: value.tokens,
-    fillWaitUs: us(value.fillWait),
-    ahead: value.ahead,
-    admission: value.admission,
-    memory: value.memory,
-    memoryShare: value.memoryShare,
-    blockTokens: value.block,
-    // A live prompt is told apart block by block.
-    pieceTokens: value.block,
-    preemption: value.preemption,
-    hostMemoryBytes: parseSizeBytes(value.hostMemory, "engine.hostMemory", HOST_GIB_MAX),
-    ...(value.kvTokens !== undefined && { kvTokens: value.kvTokens }),
-    ...(value.pools !== undefined && { pools: value.pools }),
-    ...(speculation !== undefined && {
-      speculation: {
-        draftTokens: speculation.drafts,
-        acceptance: speculation.acceptance,
-        draftShare: speculation.draftShare,
-        seed: speculation.seed,
-      },
-    }),
-  };
-}
-
-function leversOf(value: EngineSection): SchedulingLevers {
-  return {
-    order: value.order,
-    ageingUs: us(value.ageing),
-    priorityPreempts: value.priorityPreempts,
-    starvationUs: us(value.starvation),
-    outputWeight: value.outputWeight,
-    mixing: value.mixing,
-    consecutivePrefillsMax: value.consecutivePrefills,
-    requestTokensMax: value.requestTokens,
-    longPromptTokens: value.longPrompt,
-    longPrefillsMax: value.longPrefills,
-    passesMax: value.passes,
   };
 }
 
