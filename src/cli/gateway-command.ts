@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import { ManxError, parseDurationUs, parseSizeBytes, renderError } from "../core/index.ts";
 import type { Gateway, GatewayLimits, GatewayOptions } from "../gateway/index.ts";
 import { parseCount } from "./flag-values.ts";
+import { addGatewayKeyCommand } from "./gateway-key-command.ts";
 import { interrupted } from "./interrupted.ts";
 import type { Io } from "./io.ts";
 
@@ -24,8 +25,9 @@ interface GatewayFlags {
 }
 
 export function addGatewayCommand(program: Command, io: Io): void {
-  program
+  const gateway = program
     .command("gateway")
+    .enablePositionalOptions()
     .description("Stand between agents and a model: pooled connections, no buffering, metrics.")
     // Checked below and not by commander, which would not look at a misspelt flag any more.
     .option("--upstream <url>", "where requests go, such as https://api.openai.com (needed)")
@@ -48,6 +50,7 @@ export function addGatewayCommand(program: Command, io: Io): void {
         "  OPENAI_BASE_URL=http://127.0.0.1:4000/v1 node agent.js\n",
     )
     .action((flags: GatewayFlags) => runGateway(flags, io));
+  addGatewayKeyCommand(gateway, io);
 }
 
 async function runGateway(flags: GatewayFlags, io: Io): Promise<void> {

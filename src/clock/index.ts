@@ -2,4 +2,5 @@
 export { type Cancel, type Clock, isoTime, type ScheduleOptions, TimerClock } from "./clock.ts";
 export { Random } from "./random.ts";
 export { RealClock, realClock, type TimerLag } from "./real-clock.ts";
+export { type SecretBytes, secretBytes } from "./secret-bytes.ts";
 export { SimClock } from "./sim-clock.ts";

@@ -3,7 +3,6 @@
  * strict otherwise: one object, no key twice (of two, readers would take the last without a word), bounded in size and
  * depth. It knows no schema; a fault found later is shown here by its path.
  */
-import { open } from "node:fs/promises";
 import {
   createScanner,
   type Node,
@@ -14,6 +13,7 @@ import {
 import { ManxError } from "../core/index.ts";
 import type { ConfigPath } from "./config-path.ts";
 import { SourceText } from "./source-text.ts";
+import { readTextFile } from "./text-file.ts";
 
 const BYTES_MAX = 2 ** 20;
 /** The deepest setting is eight levels down; the parser itself would go down until the stack ends. */
@@ -146,40 +146,7 @@ export class ConfigFile {
 
 /** @throws MANX_FILE_UNREADABLE, MANX_CONFIG_SYNTAX */
 export async function readConfigFile(path: string): Promise<ConfigFile> {
-  return new ConfigFile(path, await readText(path));
-}
-
-async function readText(path: string): Promise<string> {
-  const unreadable = (parts: object): ManxError =>
-    new ManxError("MANX_FILE_UNREADABLE", { where: path, ...parts });
-  let bytes: Buffer;
-  try {
-    const file = await open(path, "r");
-    try {
-      // One byte more than is taken shows a file that is too long; its size may lie (a pipe, /proc).
-      const room = Buffer.alloc(BYTES_MAX + 1);
-      let length = 0;
-      for (;;) {
-        const { bytesRead } = await file.read(room, length, room.length - length, null);
-        length += bytesRead;
-        if (bytesRead === 0 || length === room.length) break;
-      }
-      bytes = room.subarray(0, length);
-    } finally {
-      await file.close();
-    }
-  } catch (thrown) {
-    const cause = thrown as NodeJS.ErrnoException;
-    throw unreadable({ got: cause.code ?? cause.message, cause });
-  }
-  if (bytes.length > BYTES_MAX) {
-    throw unreadable({ expected: `at most ${BYTES_MAX} bytes`, got: "more" });
-  }
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch (cause) {
-    throw unreadable({ expected: "UTF-8", got: "other bytes", cause });
-  }
+  return new ConfigFile(path, await readTextFile(path, BYTES_MAX));
 }
 
 function childOf(node: Node, step: string | number): Node | undefined {

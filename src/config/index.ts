@@ -18,4 +18,5 @@ export {
 export type { JsonSchema } from "./schema-outline.ts";
 export { Secret, type SecretPlaces } from "./secret.ts";
 export { SectionConfig, type Setting, type Source } from "./section-config.ts";
+export { readTextFile } from "./text-file.ts";
 export { duration, name, secret, share, size } from "./written-forms.ts";

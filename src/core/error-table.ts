@@ -156,6 +156,12 @@ export const ERROR_TABLE = {
     status: 400,
     hint: "compare it with the API reference",
   },
+  MANX_REQUEST_ENCODED: {
+    summary: "a request body is compressed",
+    exit: 2,
+    status: 415,
+    hint: "send it without Content-Encoding",
+  },
   MANX_TRANSLATE_FIELD: {
     summary: "a request holds something that the upstream's API has no equal for",
     exit: 2,
@@ -173,6 +179,34 @@ export const ERROR_TABLE = {
     exit: 2,
     status: 400,
     hint: "shorten the prompt or lower max_tokens",
+  },
+  MANX_UNAUTHENTICATED: {
+    summary: "the call has no valid key",
+    exit: 2,
+    status: 401,
+    hint: "send the key that the gateway's operator gave you, as a bearer token or in x-api-key",
+  },
+  MANX_FORBIDDEN: {
+    summary: "the key is valid, but not for this",
+    exit: 2,
+    status: 403,
+    hint: "ask the gateway's operator",
+  },
+  MANX_BUDGET_SPENT: {
+    summary: "the key's budget for this day or month is spent",
+    exit: 1,
+    status: 429,
+    hint: "wait for the next period, or ask the gateway's operator for more",
+  },
+  MANX_KEY_UNKNOWN: {
+    summary: "the key file has no such key",
+    exit: 2,
+    hint: "run manx gateway key list",
+  },
+  MANX_KEY_FILE: {
+    summary: "a key file cannot be used",
+    exit: 2,
+    hint: "restore it, or make a new one with manx gateway key create",
   },
   MANX_MODEL_UNKNOWN: {
     summary: "this server does not serve the model",
@@ -198,11 +232,23 @@ export const ERROR_TABLE = {
     status: 429,
     hint: "wait for the time in Retry-After, or ask for a higher limit",
   },
+  MANX_NO_TARGET: {
+    summary: "no target of the model can take the call now",
+    exit: 1,
+    status: 503,
+    hint: "wait for the time in Retry-After, or give the model another target",
+  },
   MANX_DEADLINE: {
     summary: "the call's deadline has passed",
     exit: 1,
     status: 504,
     hint: "give the call more time, or the model a faster target",
+  },
+  MANX_UPSTREAM_ERROR: {
+    summary: "the upstream has answered with an error",
+    exit: 1,
+    status: 502,
+    hint: "see the upstream's own message",
   },
   MANX_DRAINING: {
     summary: "the server is shutting down",

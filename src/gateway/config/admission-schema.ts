@@ -1,6 +1,8 @@
 /** How lanes, queues and tenants' limits are written. A limit that is left out is none. */
 import { z } from "zod";
 import { duration, name, share } from "../../config/index.ts";
+import { durationText } from "../../core/index.ts";
+import { ADMISSION_DEFAULTS, DEFAULT_ADAPTIVE } from "../../policy/index.ts";
 
 const tokens = z.int().min(1).max(1e12);
 const places = z.int().min(1).max(1_000_000);
@@ -22,16 +24,16 @@ const lane = z.strictObject({
 });
 
 const adaptive = z.strictObject({
-  floor: places.default(8),
-  ceiling: places.default(1_024),
-  start: places.default(64).describe("to begin with"),
+  floor: places.default(DEFAULT_ADAPTIVE.floor),
+  ceiling: places.default(DEFAULT_ADAPTIVE.ceiling),
+  start: places.default(DEFAULT_ADAPTIVE.start).describe("to begin with"),
   tolerance: z
     .number()
     .min(1)
     .max(100)
-    .default(1.5)
+    .default(DEFAULT_ADAPTIVE.tolerance)
     .describe("x the quiet time to first token is fine"),
-  probeEvery: duration.default("30s"),
+  probeEvery: duration.default(durationText(DEFAULT_ADAPTIVE.probeEveryUs)),
 });
 
 export const admissionSchema = z.strictObject({
@@ -40,19 +42,21 @@ export const admissionSchema = z.strictObject({
     .default("adaptive")
     .describe("most requests in flight: a number, or found from the observed latency"),
   lanes: z.array(lane).min(1).max(8).optional().describe("shortest first; default: short and long"),
-  queue: places.default(1_024).describe("most that wait in one lane"),
+  queue: places.default(ADMISSION_DEFAULTS.queueMax).describe("most that wait in one lane"),
   tenantQueueFactor: z
     .number()
     .positive()
     .max(1_000)
-    .default(8)
+    .default(ADMISSION_DEFAULTS.tenantQueueFactor)
     .describe("a tenant may fill this many times the free places of its lane"),
-  age: duration.default("30s").describe("longest wait"),
-  ageing: duration.default("2s").describe("wait that is worth one class of priority"),
-  outputWeight: z.number().positive().max(100).default(2),
+  age: duration.default(durationText(ADMISSION_DEFAULTS.ageMaxUs)).describe("longest wait"),
+  ageing: duration
+    .default(durationText(ADMISSION_DEFAULTS.ageingUs))
+    .describe("wait that is worth one class of priority"),
+  outputWeight: z.number().positive().max(100).default(ADMISSION_DEFAULTS.outputWeight),
   tenant: tenant.prefault({}).describe("of a tenant that tenants does not name"),
   tenants: z.record(name, tenant).default({}),
-  tenantsMax: places.default(4_096).describe("most remembered"),
+  tenantsMax: places.default(ADMISSION_DEFAULTS.tenantsMax).describe("most remembered"),
 });
 
 export type WrittenAdmission = z.output<typeof admissionSchema>;

@@ -1,6 +1,7 @@
 /** What no schema can see: names that must exist, addresses that must differ, limits that contradict each other. */
 import type { ConfigPath } from "../../config/index.ts";
 import { formatUs, nearestName, toManxError } from "../../core/index.ts";
+import { Admission } from "../../policy/index.ts";
 import { parseUpstream } from "../upstream-url.ts";
 import type { GatewayConfig, PolicyConfig } from "./gateway-config.ts";
 import { isAnyAddress, isLoopback, leadsTo } from "./host-names.ts";
@@ -11,6 +12,7 @@ export function checkGateway(reader: WrittenReader, config: GatewayConfig): void
   checkUpstreams(reader, config);
   checkModels(reader, config);
   for (const [name, policy] of Object.entries(config.policies)) checkPolicy(reader, name, policy);
+  checkAdmission(reader, config);
   checkDoors(reader, config);
   checkGuardrails(reader, config);
   checkAddresses(reader, config);
@@ -118,6 +120,25 @@ function checkPolicy(reader: WrittenReader, name: string, policy: PolicyConfig):
   }
 }
 
+/** The machine itself says what is impossible together. */
+function checkAdmission(reader: WrittenReader, { admission }: GatewayConfig): void {
+  if (admission === null) return;
+  try {
+    new Admission(admission);
+  } catch (thrown) {
+    const { message, where = "", expected, hint } = toManxError(thrown);
+    // `admission.lanes.short.tokensMax`: the group, and the name in a map, are what the file has too.
+    const [, group, name] = where.split(".");
+    const path = [group, group === "tenants" ? name : undefined].filter((one) => one !== undefined);
+    const what = `${message}: ${where}`;
+    reader.fail(["admission", ...path], {
+      what,
+      ...(expected !== undefined && { expected }),
+      hint,
+    });
+  }
+}
+
 /** Who may come in, and what they could do with it. */
 function checkDoors(reader: WrittenReader, config: GatewayConfig): void {
   const { listen, admin, keys } = config;
@@ -136,8 +157,15 @@ function checkDoors(reader: WrittenReader, config: GatewayConfig): void {
       hint: 'set keys, or write "keys": {"source": "none"} if the network admits only those who may',
     });
   }
-  if (keys.source === "inline") {
-    refuseDoubles(reader, ["keys", "keys"], keys.keys, (one) => one.id, "id");
+  if (keys.source !== "inline") return;
+  refuseDoubles(reader, ["keys", "keys"], keys.keys, (one) => one.id, "id");
+  for (const [index, { budget }] of keys.keys.entries()) {
+    if (config.prices !== null || (budget.usdPerDay === null && budget.usdPerMonth === null))
+      continue;
+    reader.fail(["keys", "keys", index, "budget"], {
+      what: "a budget in money needs prices",
+      expected: "gateway.prices, or budgets in tokens",
+    });
   }
 }
 

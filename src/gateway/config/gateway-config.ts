@@ -3,10 +3,10 @@
  * thing that the rest of the gateway reads. Nothing in it changes; a reload makes another one.
  */
 import type { Secret } from "../../config/index.ts";
-import type { CallPolicy } from "../../policy/index.ts";
+import type { AdmissionOptions, CallPolicy } from "../../policy/index.ts";
 import type { KeyRecord } from "../keys/key-record.ts";
+import type { PriceTable } from "../keys/price-table.ts";
 import type { GatewayLimits } from "../limits.ts";
-import type { AdmissionConfig } from "./admission-config.ts";
 
 export interface GatewayConfig {
   readonly listen: ListenConfig;
@@ -19,8 +19,10 @@ export interface GatewayConfig {
   /** By name; there is always a `default`. */
   readonly policies: Readonly<Record<string, PolicyConfig>>;
   /** Lanes and limits; null = whatever comes is let in. */
-  readonly admission: AdmissionConfig | null;
+  readonly admission: AdmissionOptions | null;
   readonly keys: KeysConfig;
+  /** For budgets in money; null = none is known. */
+  readonly prices: PriceTable | null;
   readonly log: LogConfig;
   readonly otlp: OtlpConfig | null;
   /** `redis://…`, where several gateways share budgets, lanes and breakers; secret, since it may hold a password. */

@@ -6,6 +6,7 @@ import { z } from "zod";
 import { duration, name, secret, share, size } from "../../config/index.ts";
 import { durationText, sizeText } from "../../core/index.ts";
 import { keyRecordSchema } from "../keys/key-record.ts";
+import { priceTableSchema } from "../keys/price-table.ts";
 import { GATEWAY_LIMITS } from "../limits.ts";
 import { admissionSchema } from "./admission-schema.ts";
 import { policySchema } from "./policy-schema.ts";
@@ -93,6 +94,7 @@ export const gatewaySchema = z.strictObject({
     .default(null)
     .describe("lanes, fair share and limits; {} for the defaults"),
   keys: keys.default({ source: "none" }).describe("who may call"),
+  prices: priceTableSchema.nullable().default(null).describe("for budgets in money"),
   log: z
     .strictObject({ access: z.union([z.enum(["off", "stdout"]), path]).default("off") })
     .prefault({}),

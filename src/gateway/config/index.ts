@@ -1,5 +1,4 @@
 /** The gateway's configuration: its schema, its plain form, its checks, and what a change of it means. */
-export type { AdmissionConfig } from "./admission-config.ts";
 export { type ConfigDiff, diffConfig } from "./config-diff.ts";
 export type {
   AdminConfig,

@@ -1,7 +1,7 @@
 /** The written section → the plain `GatewayConfig`: units read, defaults of groups put in, secrets wrapped. */
 import type { ConfigPath } from "../../config/index.ts";
+import type { AdmissionOptions, TenantLimits } from "../../policy/index.ts";
 import { GATEWAY_LIMITS, type GatewayLimits } from "../limits.ts";
-import type { AdmissionConfig, TenantLimits } from "./admission-config.ts";
 import { ADAPTIVE_WRITTEN, type WrittenAdmission } from "./admission-schema.ts";
 import type {
   AuthHeader,
@@ -47,6 +47,7 @@ export function resolveGateway(reader: WrittenReader): GatewayConfig {
     policies: byName,
     admission: written.admission && admissionOf(reader, written.admission),
     keys: keys.source === "file" ? { ...keys, path: reader.filePath(keys.path) } : keys,
+    prices: written.prices,
     log: { access: accessOf(reader, log.access) },
     otlp: otlp && {
       ...otlp,
@@ -139,7 +140,7 @@ function policyOf(reader: WrittenReader, one: WrittenPolicy, at: ConfigPath): Po
   };
 }
 
-function admissionOf(reader: WrittenReader, one: WrittenAdmission): AdmissionConfig {
+function admissionOf(reader: WrittenReader, one: WrittenAdmission): AdmissionOptions {
   const us = (text: string, ...path: string[]): number =>
     reader.durationUs(text, ["admission", ...path]);
   const { concurrency: places, lanes } = one;

@@ -11,7 +11,13 @@ const instant = z
     /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?Z)?$/,
     'a UTC date such as "2027-01-31" or "2027-01-31T12:00Z"',
   )
-  .refine((text) => !Number.isNaN(Date.parse(text)), "a date that exists");
+  .refine(exists, "a date that exists");
+
+/** Date.parse takes the 31st of February for the 3rd of March. */
+function exists(text: string): boolean {
+  const ms = Date.parse(text);
+  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text.slice(0, 10));
+}
 
 export const keyRecordSchema = z.strictObject({
   id: z
