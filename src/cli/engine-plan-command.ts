@@ -62,10 +62,13 @@ async function runPlan(flags: PlanFlags, io: Io): Promise<void> {
   const gpusMax = parseCount(flags.gpus, "--gpus", 1, 1_024);
   const speed = parseFactor(flags.speed, "--speed", 0.001, 1_000_000);
   const limit = parseCount(flags.limit, "--limit", 1, 5_000_000);
-  const [load, explain] = await Promise.all([
+  const [load, explain, { findGpu, findModel }] = await Promise.all([
     import("../load/index.ts"),
     import("../explain/index.ts"),
+    import("../engine/index.ts"),
   ]);
+  findModel(flags.model, "--model");
+  findGpu(flags.gpu, "--gpu");
   const limits = planLimits(load.parseBudgets(slo, "--slo"));
   const output = flags.output === undefined ? undefined : openOutput(flags.output, io);
   const trace = await load.readTrace(path, { speed, limit });

@@ -43,7 +43,7 @@ export function addReportCommand(program: Command, io: Io): void {
 }
 
 async function runReport(file: string, flags: ReportFlags, io: Io): Promise<void> {
-  const render = lookUp(FORMATS, flags.format, "format");
+  const render = lookUp(FORMATS, flags.format, "format", "--format");
   const report = await import("../report/index.ts");
   const text = await readInput(file, report.RESULT_CHARS_MAX);
   const document = report.parseResult(text, file === "-" ? "standard input" : file);

@@ -17,18 +17,23 @@ export function nearestName(got: string, names: readonly string[]): string | und
   return distance(wanted, lowered[best]!) <= allowed ? names[best] : undefined;
 }
 
-/** @throws MANX_NAME_UNKNOWN with the nearest name and the whole list. */
+/**
+ * @param kind what the names are of, such as `GPU`.
+ * @param where the flag or field that holds the name, if the caller knows it.
+ * @throws MANX_NAME_UNKNOWN with the nearest name and the whole list.
+ */
 export function lookUp<Value>(
   table: Readonly<Record<string, Value>>,
   name: string,
   kind: string,
+  where?: string,
 ): Value {
   if (Object.hasOwn(table, name)) return table[name] as Value;
   const names = Object.keys(table);
   const near = nearestName(name, names);
   throw new ManxError("MANX_NAME_UNKNOWN", {
     what: `unknown ${kind}`,
-    where: kind,
+    ...(where !== undefined && { where }),
     expected: `one of ${names.join(", ")}`,
     got: JSON.stringify(name),
     ...(near !== undefined && { hint: `did you mean "${near}"?` }),

@@ -81,7 +81,7 @@ export class LiveEngine {
     });
     this.#serving = this.#serve(options, config, twinClock);
     this.#openTokens = this.#serving.entries.map(() => 0);
-    this.#router = lookUp(ROUTERS, options.routing ?? "round-robin", "routing")();
+    this.#router = lookUp(ROUTERS, options.routing ?? "round-robin", "routing", "routing")();
     const { engines } = this.#serving;
     const { servedModel } = options;
     this.metrics = new EngineMetrics({ engines, config, servedModel, clock, twinClock });

@@ -76,7 +76,7 @@ export function buildEngine(config: EngineConfig, options: BuildOptions): Engine
       got: describePools(config.pools),
     });
   }
-  const kv = lookUp(MEMORIES, config.memory, "KV memory")(tokens, config);
+  const kv = lookUp(MEMORIES, config.memory, "KV memory", "memory")(tokens, config);
   if (kv.totalTokens === 0) {
     throw new ManxError("MANX_CONFIG_IMPOSSIBLE", {
       where: "contextMax",
@@ -86,7 +86,12 @@ export function buildEngine(config: EngineConfig, options: BuildOptions): Engine
   }
   const wrapped = options.wrapKv?.(kv) ?? kv;
   const host = preemption === "swap" ? hostPoolOf(config, model) : undefined;
-  const plain = lookUp(SCHEDULERS, config.scheduling, "scheduling")(wrapped, config, host);
+  const plain = lookUp(
+    SCHEDULERS,
+    config.scheduling,
+    "scheduling",
+    "scheduling",
+  )(wrapped, config, host);
   const cost = options.cost ?? costOf(config);
   const swapped = host === undefined ? cost : withSwaps(cost, { gpu, model, ranks });
   // Whether drafting pays does not depend on copies, which the step waits for either way.

@@ -54,8 +54,8 @@ export function kvTokens(
  *   that is not whole
  */
 export function checkConfig(config: EngineConfig): { gpu: Gpu; model: Model; kvTokens: number } {
-  const gpu = findGpu(config.gpu);
-  const model = findModel(config.model);
+  const gpu = findGpu(config.gpu, "gpu");
+  const model = findModel(config.model, "model");
   refuseBroken(config, [...countRules(config), ...sizeRules(config, model)]);
   checkScheduling(config, config.scheduling);
   refuseCrossHost(config);

@@ -51,7 +51,12 @@ export interface PricedConfig {
 
 /** What can be told without parsing a table. @throws MANX_CONFIG_IMPOSSIBLE, MANX_NAME_UNKNOWN, MANX_TABLE_FORMAT */
 export function checkCost({ cost, attention, ranks, ranksPerHost }: PricedConfig): void {
-  lookUp(Object.fromEntries(COST_KINDS.map((kind) => [kind, kind])), cost.kind, "cost");
+  lookUp(
+    Object.fromEntries(COST_KINDS.map((kind) => [kind, kind])),
+    cost.kind,
+    "cost",
+    "cost.kind",
+  );
   const isMeasured = cost.kind !== "roofline";
   const wrong = (where: string, expected: string, got: string): never => {
     throw new ManxError("MANX_CONFIG_IMPOSSIBLE", {

@@ -59,14 +59,14 @@ const MODELS = {
 export const GPU_NAMES: readonly string[] = Object.keys(GPUS);
 export const MODEL_NAMES: readonly string[] = Object.keys(MODELS);
 
-/** @throws MANX_NAME_UNKNOWN with the nearest name. */
-export function findGpu(name: string): Gpu {
-  return lookUp(GPUS, name, "GPU");
+/** @param where as of `lookUp`. @throws MANX_NAME_UNKNOWN with the nearest name. */
+export function findGpu(name: string, where?: string): Gpu {
+  return lookUp(GPUS, name, "GPU", where);
 }
 
-/** @throws MANX_NAME_UNKNOWN with the nearest name. */
-export function findModel(name: string): Model {
-  return lookUp(MODELS, name, "model");
+/** @param where as of `lookUp`. @throws MANX_NAME_UNKNOWN with the nearest name. */
+export function findModel(name: string, where?: string): Model {
+  return lookUp(MODELS, name, "model", where);
 }
 
 function gpu(

@@ -66,8 +66,13 @@ type Rule = readonly [field: keyof SchedulingLevers, ok: boolean, expected: stri
 
 /** @throws MANX_CONFIG_IMPOSSIBLE naming the lever, MANX_NAME_UNKNOWN */
 export function checkScheduling(levers: SchedulingLevers, scheduling: string): void {
-  lookUp(ORDERS, levers.order, "order");
-  lookUp(Object.fromEntries(MIXINGS.map((name) => [name, name])), levers.mixing, "mixing");
+  lookUp(ORDERS, levers.order, "order", "order");
+  lookUp(
+    Object.fromEntries(MIXINGS.map((name) => [name, name])),
+    levers.mixing,
+    "mixing",
+    "mixing",
+  );
   for (const [field, ok, expected] of [...orderRules(levers), ...capRules(levers, scheduling)]) {
     if (ok) continue;
     throw new ManxError("MANX_CONFIG_IMPOSSIBLE", {

@@ -70,7 +70,7 @@ export function parseBudgets(text: string, where: string): RequestBudgets {
         got: JSON.stringify(part),
       });
     }
-    const { name } = lookUp(BUDGET_NAMES, key, "budget");
+    const { name } = lookUp(BUDGET_NAMES, key, "budget", where);
     if (budgets[name] !== undefined) {
       throw new ManxError("MANX_FLAG_VALUE", {
         what: "a budget is given twice",

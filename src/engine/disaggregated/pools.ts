@@ -16,7 +16,7 @@ export interface Pools extends PoolSizes {
 /** @throws MANX_CONFIG_IMPOSSIBLE, MANX_NAME_UNKNOWN */
 export function checkPools(pools: Pools, scheduling: string): void {
   checkPoolSizes(pools);
-  findLink(pools.link);
+  findLink(pools.link, "pools.link");
   refuseStatic("scheduling", scheduling);
 }
 

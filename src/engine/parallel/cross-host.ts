@@ -41,7 +41,11 @@ const CONTEXT = 1_024;
 export function crossHostLoss(layout: HostLayout): CrossHostLoss | undefined {
   const { ranks, ranksPerHost } = layout;
   if (ranks <= ranksPerHost) return undefined;
-  const [gpu, model, link] = [findGpu(layout.gpu), findModel(layout.model), findLink(layout.link)];
+  const [gpu, model, link] = [
+    findGpu(layout.gpu),
+    findModel(layout.model),
+    findLink(layout.link, "link"),
+  ];
   const { across } = collectivePrices(gpu, model, { ranks, ranksPerHost, link });
   const batch = new Batch();
   for (let i = 0; i < DECODES; i += 1) batch.countDecode(CONTEXT);

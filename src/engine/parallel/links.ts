@@ -27,9 +27,9 @@ export type LinkName = keyof typeof LINKS;
 
 export const LINK_NAMES: readonly string[] = Object.keys(LINKS);
 
-/** @throws MANX_NAME_UNKNOWN with the nearest name. */
-export function findLink(name: string): Link {
-  return lookUp(LINKS, name, "link");
+/** @param where as of `lookUp`. @throws MANX_NAME_UNKNOWN with the nearest name. */
+export function findLink(name: string, where?: string): Link {
+  return lookUp(LINKS, name, "link", where);
 }
 
 /** Time on the wire of one message, µs, not rounded. */
