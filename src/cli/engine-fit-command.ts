@@ -44,8 +44,8 @@ export function addEngineFitCommand(engine: Command, io: Io): void {
     .option("--kv-tokens <count>", "its KV memory as it logs it; default: from the data sheets")
     .option("--scheduling <name>", "chunked, continuous or static", "chunked")
     .option("--in-step", "it composes a step when the one before has ended (vLLM before 0.14)")
-    .option("--limit <count>", "use the first so many requests", "2000")
-    .option("--replays <count>", "most replays of the log in one fit", "40")
+    .option("--limit <count>", "use the first so many requests", "1000")
+    .option("--replays <count>", "most replays of the log in one fit", "24")
     .option("--json", "print the fitted document")
     .option("--output <file>", "write the fitted document; - is stdout")
     .addHelpText(

@@ -25,7 +25,7 @@ export interface FittedOn {
   readonly source: string;
   /** Requests that the coefficients were chosen on; those held back do not count. */
   readonly requests: number;
-  /** Coefficients that these requests say nothing about, and that are the data sheet's (or 0) instead. */
+  /** Coefficients that these requests say nothing of, and that were only kept loosely near the data sheet's (or 0). */
   readonly undetermined: readonly CoefficientName[];
 }
 

@@ -1,6 +1,6 @@
 /**
  * What a log says of each coefficient, in words: its value with the range over fits that each left a block of the log out,
- * or why the log cannot say, and that it is the data sheet's instead.
+ * or why the log cannot say, and that it was only kept loosely near the data sheet's.
  */
 import { COEFFICIENT_NAMES } from "../../engine/index.ts";
 import type { FitOutcome, FitState, Unknown } from "./fit-coefficients.ts";
@@ -21,13 +21,12 @@ export interface Finding {
 export interface FindingParts {
   readonly all: FitOutcome;
   readonly byBlock: readonly FitOutcome[];
-  readonly held: ReadonlySet<Unknown>;
   readonly start: FitState;
-  /** Unknowns that no step of the log's schedule had anything of. */
-  readonly absent: ReadonlySet<Unknown>;
 }
 
-/** Parts of the log that are further apart than this disagree. */
+/** Below this share told by the log a coefficient counts as not determined. */
+const TOLD_MIN = 0.5;
+/** Parts of the log whose values are further apart than this share of the whole's disagree. */
 const AGREE_WITHIN = 0.5;
 
 const NOTHING_OF: Readonly<Partial<Record<Unknown, string>>> = {
@@ -41,13 +40,14 @@ export function findingsOf(parts: FindingParts): readonly Finding[] {
   return [...COEFFICIENT_NAMES, "requestUs" as const].map((name) => finding(name, parts));
 }
 
-function finding(name: Unknown, parts: FindingParts): Finding {
-  const { all, byBlock, held, start } = parts;
+function finding(name: Unknown, { all, byBlock, start }: FindingParts): Finding {
   const value = unknownOf(all, name);
   const others = byBlock.map((fit) => unknownOf(fit, name));
   const low = others.length === 0 ? null : Math.min(...others);
   const high = others.length === 0 ? null : Math.max(...others);
-  const determined = !held.has(name);
+  const determined = (all.told.get(name) ?? 0) >= TOLD_MIN;
+  const agreed = low === null || high === null || high - low <= AGREE_WITHIN * value;
+  const why = agreed ? "" : "parts of the log disagree on it";
   return {
     name,
     value,
@@ -55,21 +55,16 @@ function finding(name: Unknown, parts: FindingParts): Finding {
     low,
     high,
     determined,
-    why: determined ? disagreement(value, low, high) : whyNot(name, parts),
+    why: determined ? why : whyNot(name, all),
   };
 }
 
-export function unknownOf({ coefficients, requestUs }: FitState, name: Unknown): number {
+function unknownOf({ coefficients, requestUs }: FitState, name: Unknown): number {
   return name === "requestUs" ? requestUs : coefficients[name];
 }
 
-function disagreement(value: number, low: number | null, high: number | null): string {
-  if (low === null || high === null || high - low <= AGREE_WITHIN * value) return "";
-  return "parts of the log disagree on it";
-}
-
-function whyNot(name: Unknown, { absent }: FindingParts): string {
-  if (name === "freeTokens") return "the log is met as well with half and with twice as many";
+function whyNot(name: Unknown, { absent }: FitOutcome): string {
+  if (name === "freeTokens") return "the log is met as well with other numbers of tokens";
   if (absent.has(name)) return NOTHING_OF[name] ?? "no step of the log has any of it";
-  return "it moves this log's times too little to be told from the others";
+  return "it moves this log's times too little, or not otherwise than another";
 }

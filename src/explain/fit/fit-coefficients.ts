@@ -5,20 +5,20 @@
  *           ▲                        │
  *           └── least squares ◀── what the log says it took
  *
- * Given a schedule the times are linear in the coefficients; the schedule in turn depends on them, so it goes round until
- * the twin's own error falls no more. A compass search on that error comes last, and turns the bend (`freeTokens`), which
- * least squares cannot. Deterministic, and bounded by `replaysMax`.
+ * Given a schedule the times are linear in the coefficients but for the bend, which is chosen from a list; the schedule in
+ * turn depends on them, so it goes round until the twin's own error falls no more. A compass search on that error comes
+ * last: least squares minimises what it can, not what is asked. Deterministic, and bounded by `replaysMax`.
  */
 import {
   type CoefficientName,
   type FittedCoefficients,
   LINEAR_COEFFICIENTS,
 } from "../../engine/index.ts";
+import { BENDS } from "./bends.ts";
+import { type FitRow, OUTSIDE } from "./fit-rows.ts";
 import { LeastSquares, type Spring } from "./least-squares.ts";
-import type { LedgerReplay, LogReplay, ReplayedLog } from "./log-replay.ts";
-import { type LoggedRequest, tpotUsOf } from "./request-log.ts";
 import { coefficientsOf } from "./start-coefficients.ts";
-import { TERMS } from "./step-ledger.ts";
+import { BENT_TERM, TERMS } from "./step-ledger.ts";
 
 /** What is fitted: prices of steps, and what a request takes outside of them (network, tokenizer, front end). */
 export interface FitState {
@@ -26,40 +26,45 @@ export interface FitState {
   readonly requestUs: number;
 }
 
-export interface FitTask {
-  readonly replay: LogReplay;
-  /** Which requests' measured times may be looked at. */
-  readonly seen: (request: number) => boolean;
+/** What was measured, and the twin of it. */
+export interface FitEvidence<Twin> {
+  run(state: FitState): Twin;
+  /** What the twin's schedule and the measurement say together. */
+  rows(twin: Twin, requestUs: number): Iterable<FitRow>;
+  /** Mean |ln(twin / measured)| over what may be looked at. */
+  loss(twin: Twin): number;
+}
+
+export interface FitTask<Twin> {
+  readonly evidence: FitEvidence<Twin>;
   /** Where it begins, and where it is drawn to in what the log says little of. */
   readonly start: FitState;
-  /** Stay exactly where they start. */
-  readonly held: ReadonlySet<Unknown>;
+  /** Of that draw: a coefficient off by its own size costs as much as every row being off by the root of this. */
+  readonly strength: number;
   readonly replaysMax: number;
   readonly onReplay?: (loss: number) => void;
 }
 
 export interface FitOutcome extends FitState {
-  /** Mean |ln(twin / log)| over TTFT, TPOT and E2E of the requests seen. */
+  /** Mean |ln(twin / measured)|. */
   readonly loss: number;
   readonly replays: number;
-  /**
-   * How much of each comes from the log and how much from where it started, 0 to 1, at the schedule of the end; not of the
-   * bend.
-   */
-  readonly shares: ReadonlyMap<Unknown, number>;
+  /** How much of each the log tells, 0 to 1; of the bend, 0 or 1. */
+  readonly told: ReadonlyMap<Unknown, number>;
   /** What no step of the schedule has anything of. */
   readonly absent: ReadonlySet<Unknown>;
 }
 
-/** What a fit looks for: the linear coefficients, then `requestUs`, and the bend, which only the compass turns. */
 export type Unknown = CoefficientName | "requestUs";
+/** In the order of the least squares. */
 const LINEAR_UNKNOWNS: readonly Unknown[] = [...LINEAR_COEFFICIENTS, "requestUs"];
-const UNKNOWNS = LINEAR_UNKNOWNS.length;
 
 /** Beyond this relative error a row pulls with constant force: one odd request must not bend the rest. */
 const HUBER = 0.1;
-/** A coefficient twice the data sheet's costs as much as this many rows that are off by all of themselves. */
-const SPRING = 1e-3;
+/** To be told, a coefficient must move the log's times by the root of this, 1 %, in a way that no other can. */
+const TOLD = 1e-4;
+/** Bends that fit within this share of the best are as good. */
+const BEND_WITHIN = 0.05;
 const ROUNDS_MAX = 12;
 const BACKTRACKS_MAX = 3;
 const IMPROVEMENT_MIN = 0.002;
@@ -68,82 +73,70 @@ const COMPASS_STEPS = [0.2, 0.1, 0.05, 0.025] as const;
 /** What each unknown is of the size of, where the data sheet has none or nearly none of it. */
 const FLOOR = [100, 0.5, 50, 1e-5, 1e-4, 2, 1e-4, 1_000] as const;
 
-export function fitCoefficients(task: FitTask): FitOutcome {
+export function fitCoefficients<Twin>(task: FitTask<Twin>): FitOutcome {
   const search = new FitSearch(task);
   search.goRound();
   search.compass();
   return search.outcome();
 }
 
-/** Mean |ln(twin / log)| of the requests that `seen` lets through. */
-export function lossOf(
-  requests: readonly LoggedRequest[],
-  twin: ReplayedLog,
-  seen: (request: number) => boolean,
-): number {
-  let sum = 0;
-  let n = 0;
-  for (const [i, request] of requests.entries()) {
-    if (!seen(i)) continue;
-    const [ttftUs, e2eUs] = [twin.ttftUs[i]!, twin.e2eUs[i]!];
-    sum += Math.abs(Math.log(ttftUs / request.ttftUs)) + Math.abs(Math.log(e2eUs / request.e2eUs));
-    n += 2;
-    const real = tpotUsOf(request);
-    const ours = tpotUsOf({ outputTokens: request.outputTokens, ttftUs, e2eUs });
-    if (real === undefined || ours === undefined || real <= 0) continue;
-    sum += Math.abs(Math.log(Math.max(1, ours) / real));
-    n += 1;
-  }
-  return n === 0 ? 0 : sum / n;
+/** Least squares alone, for comparing strengths. */
+export function fitRoughly<Twin>(task: FitTask<Twin>): {
+  readonly twin: Twin;
+  readonly replays: number;
+} {
+  const search = new FitSearch(task);
+  search.goRound();
+  return search.rough();
 }
 
-/** The rows of the least squares that a replay's schedule and the log give. */
-export function* rowsOf(
-  requests: readonly LoggedRequest[],
-  twin: LedgerReplay,
-  requestUs: number,
-  seen: (request: number) => boolean,
-): Generator<{ readonly x: Float64Array; readonly us: number; readonly twinUs: number }> {
-  const x = new Float64Array(UNKNOWNS);
-  for (const [i, { atUs, ttftUs, e2eUs, outputTokens }] of requests.entries()) {
-    if (!seen(i)) continue;
-    const firstUs = atUs + twin.ttftUs[i]! - requestUs;
-    const lastUs = atUs + twin.e2eUs[i]! - requestUs;
-    twin.ledger.between(atUs, firstUs, x);
-    x[TERMS] = 1;
-    yield { x, us: ttftUs, twinUs: twin.ttftUs[i]! };
-    if (outputTokens < 2 || e2eUs <= ttftUs) continue;
-    twin.ledger.between(firstUs, lastUs, x);
-    x[TERMS] = 0;
-    yield { x, us: e2eUs - ttftUs, twinUs: lastUs - firstUs };
-  }
+interface SolvedProblem {
+  readonly bend: number;
+  readonly problem: LeastSquares;
+  readonly found: readonly number[];
+  /** Of what is left of the error. */
+  readonly squares: number;
+  /** Rows, the pieces of an answer as one. */
+  readonly weights: number;
 }
 
-interface Trial extends FitState {
-  readonly twin: LedgerReplay;
+interface Trial<Twin> extends FitState {
+  readonly twin: Twin;
   readonly loss: number;
 }
 
-class FitSearch {
-  readonly #task: FitTask;
-  #best: Trial;
+class FitSearch<Twin> {
+  readonly #task: FitTask<Twin>;
+  #best: Trial<Twin>;
   #replays = 0;
 
-  constructor(task: FitTask) {
+  constructor(task: FitTask<Twin>) {
     this.#task = task;
     this.#best = this.#try(task.start);
   }
 
+  rough(): { readonly twin: Twin; readonly replays: number } {
+    return { twin: this.#best.twin, replays: this.#replays };
+  }
+
   outcome(): FitOutcome {
     const { coefficients, requestUs, loss } = this.#best;
-    const { problem, spring } = this.#problem(this.#best);
-    const shares = problem.shares(spring);
+    const byBend = this.#problems(this.#best);
+    const here = byBend.find(({ bend }) => bend === coefficients.freeTokens)!;
+    const { problem, weights } = here;
+    const told = problem.shares(this.#spring(Math.max(TOLD, this.#task.strength) * weights));
+    const least = Math.min(...byBend.map(({ squares }) => squares));
+    const asGood = byBend.filter(({ squares }) => squares <= least * (1 + BEND_WITHIN));
+    const isBendTold = asGood.at(-1)!.bend <= 2 * Math.max(1, asGood[0]!.bend);
     return {
       coefficients,
       requestUs,
       loss,
       replays: this.#replays,
-      shares: new Map(LINEAR_UNKNOWNS.map((name, i) => [name, shares[i]!])),
+      told: new Map([
+        ["freeTokens", isBendTold ? 1 : 0],
+        ...LINEAR_UNKNOWNS.map((name, i) => [name, told[i]!] as const),
+      ]),
       absent: new Set(LINEAR_UNKNOWNS.filter((_, i) => problem.gram(i, i) === 0)),
     };
   }
@@ -166,11 +159,10 @@ class FitSearch {
     for (const step of COMPASS_STEPS) {
       for (let moved = true; moved && this.#hasReplays(); ) {
         moved = false;
-        for (const { name, move } of MOVES) {
-          if (this.#task.held.has(name)) continue;
+        for (const name of LINEAR_UNKNOWNS) {
           for (const factor of [1 + step, 1 / (1 + step)]) {
             if (!this.#hasReplays()) return;
-            const aim = move(this.#best, factor);
+            const aim = scaled(this.#best, name, factor);
             if (aim === undefined || !this.#accept(aim)) continue;
             moved = true;
             break;
@@ -191,38 +183,51 @@ class FitSearch {
     return true;
   }
 
-  #try(state: FitState): Trial {
-    const { replay, seen, onReplay } = this.#task;
-    const twin = replay.run(state.coefficients, state.requestUs);
+  #try(state: FitState): Trial<Twin> {
+    const { evidence, onReplay } = this.#task;
+    const twin = evidence.run(state);
     this.#replays += 1;
-    const loss = lossOf(replay.requests, twin, seen);
-    onReplay?.(Math.min(loss, this.#replays === 1 ? loss : this.#best.loss));
+    const loss = evidence.loss(twin);
+    onReplay?.(this.#replays === 1 ? loss : Math.min(loss, this.#best.loss));
     return { ...state, twin, loss };
   }
 
-  #solve(from: Trial): FitState {
-    const { problem, spring } = this.#problem(from);
-    const { held, start } = this.#task;
-    const isHeld = LINEAR_UNKNOWNS.map((name) => held.has(name));
-    const found = problem.solve(spring, isHeld);
+  #solve(from: Trial<Twin>): FitState {
+    const best = this.#problems(from).reduce((a, b) => (b.squares < a.squares ? b : a));
     return {
-      coefficients: coefficientsOf(found, from.coefficients.freeTokens),
-      requestUs: held.has("requestUs") ? start.requestUs : found[TERMS]!,
+      coefficients: coefficientsOf(best.found, best.bend),
+      requestUs: best.found[TERMS]!,
     };
   }
 
-  #problem({ twin, requestUs }: Trial): { problem: LeastSquares; spring: Spring } {
-    const { replay, seen, start } = this.#task;
-    const problem = new LeastSquares(UNKNOWNS);
-    let rows = 0;
-    for (const { x, us, twinUs } of rowsOf(replay.requests, twin, requestUs, seen)) {
-      const off = Math.abs(twinUs / us - 1);
-      problem.add(x, us, 1 / us ** 2 / Math.max(1, off / HUBER));
-      rows += 1;
+  /** The least squares of this schedule for each place of the bend, solved. */
+  #problems({ twin, requestUs }: Trial<Twin>): readonly SolvedProblem[] {
+    const { evidence, strength } = this.#task;
+    const problems = BENDS.map(() => new LeastSquares(LINEAR_UNKNOWNS.length));
+    const terms = new Float64Array(LINEAR_UNKNOWNS.length);
+    let weights = 0;
+    for (const { x, logUs, twinUs, weight } of evidence.rows(twin, requestUs)) {
+      const off = Math.abs(twinUs / logUs - 1);
+      const pull = weight / logUs ** 2 / Math.max(1, off / HUBER);
+      terms.set(x.subarray(0, TERMS));
+      terms[TERMS] = x[OUTSIDE]!;
+      for (let bend = 0; bend < BENDS.length; bend += 1) {
+        terms[BENT_TERM] = x[TERMS + bend]!;
+        problems[bend]!.add(terms, logUs, pull);
+      }
+      weights += weight;
     }
-    const rest = [...LINEAR_COEFFICIENTS.map((name) => start.coefficients[name]), start.requestUs];
-    const scale = rest.map((value, i) => Math.max(value, FLOOR[i]!));
-    return { problem, spring: { rest, scale, strength: SPRING * Math.max(1, rows) } };
+    const spring = this.#spring(strength * weights);
+    return problems.map((problem, i) => {
+      const found = problem.solve(spring);
+      return { bend: BENDS[i]!, problem, found, squares: problem.squares(found), weights };
+    });
+  }
+
+  #spring(strength: number): Spring {
+    const { coefficients, requestUs } = this.#task.start;
+    const rest = [...LINEAR_COEFFICIENTS.map((name) => coefficients[name]), requestUs];
+    return { rest, scale: rest.map((value, i) => Math.max(value, FLOOR[i]!)), strength };
   }
 }
 
@@ -231,33 +236,17 @@ function between(from: FitState, to: FitState): FitState {
     (name) => (from.coefficients[name] + to.coefficients[name]) / 2,
   );
   return {
-    coefficients: coefficientsOf(linear, from.coefficients.freeTokens),
+    coefficients: coefficientsOf(linear, to.coefficients.freeTokens),
     requestUs: (from.requestUs + to.requestUs) / 2,
   };
 }
 
-interface Move {
-  readonly name: Unknown;
-  /** Undefined for a coefficient of nothing: what least squares has thrown out does not come back. */
-  readonly move: (state: FitState, factor: number) => FitState | undefined;
+/** Undefined for a coefficient of nothing: what least squares has thrown out does not come back. */
+function scaled(state: FitState, name: Unknown, factor: number): FitState | undefined {
+  const { coefficients, requestUs } = state;
+  if (name === "requestUs") {
+    return requestUs === 0 ? undefined : { coefficients, requestUs: requestUs * factor };
+  }
+  if (coefficients[name] === 0) return undefined;
+  return { requestUs, coefficients: { ...coefficients, [name]: coefficients[name] * factor } };
 }
-
-const MOVES: readonly Move[] = [
-  ...([...LINEAR_COEFFICIENTS, "freeTokens"] as const).map(
-    (name): Move => ({
-      name,
-      move: (state, factor) =>
-        state.coefficients[name] === 0
-          ? undefined
-          : {
-              ...state,
-              coefficients: { ...state.coefficients, [name]: state.coefficients[name] * factor },
-            },
-    }),
-  ),
-  {
-    name: "requestUs",
-    move: (state, factor) =>
-      state.requestUs === 0 ? undefined : { ...state, requestUs: state.requestUs * factor },
-  },
-];

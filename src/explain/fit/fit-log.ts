@@ -7,13 +7,10 @@
 import { ManxError } from "../../core/index.ts";
 import { type CostModel, costOf, type EngineConfig, FittedCost } from "../../engine/index.ts";
 import { type Finding, findingsOf } from "./finding.ts";
-import {
-  type FitOutcome,
-  type FitState,
-  fitCoefficients,
-  type Unknown,
-} from "./fit-coefficients.ts";
+import { type FitOutcome, type FitState, fitCoefficients } from "./fit-coefficients.ts";
 import { type FigureError, type FigureQuantile, FitComparison } from "./fit-error.ts";
+import { CHOICE_REPLAYS, chooseStrength, type UnsprungTask } from "./fit-strength.ts";
+import { LogEvidence } from "./log-evidence.ts";
 import { LogReplay } from "./log-replay.ts";
 import type { LoggedRequest } from "./request-log.ts";
 import { nearestCoefficients } from "./start-coefficients.ts";
@@ -22,7 +19,7 @@ export interface FitLogOptions {
   readonly requests: readonly LoggedRequest[];
   /** The engine as it was run. Its cost is the data sheet's that the fit starts from and is compared with. */
   readonly config: EngineConfig;
-  /** Bound on the work of one fit; there are one or two of the whole log and one for each block. */
+  /** Bound on the work of one fit; there is one of the whole log and one for each block, each with a choice. */
   readonly replaysMax: number;
   readonly onProgress?: (text: string, share: number) => void;
 }
@@ -43,11 +40,7 @@ export interface LogFit extends FitState {
 const REQUESTS_MIN = 10;
 /** Fewer requests than this in a block say nothing about it. */
 const BLOCK_MIN = 10;
-const BLOCKS_MAX = 5;
-/** To see whether the log minds where the bend is: replays for the rest to follow, and a loss that counts. */
-const BEND_REPLAYS = 6;
-const BEND_WORSE = 0.02;
-
+const BLOCKS_MAX = 4;
 /** @throws MANX_CONFIG_IMPOSSIBLE (too few requests, too many tokens), MANX_REQUEST_NEVER_FITS, MANX_NAME_UNKNOWN */
 export function fitLog(options: FitLogOptions): LogFit {
   const { requests, config } = options;
@@ -58,27 +51,25 @@ export function fitLog(options: FitLogOptions): LogFit {
       got: String(requests.length),
     });
   }
-  const blocks = Math.min(BLOCKS_MAX, Math.floor(requests.length / BLOCK_MIN));
-  const fits = new Fits(options, 2 + (blocks > 1 ? blocks : 0));
-  const free = fits.fit("all requests", everyone, new Set());
-  const held = fits.undetermined(free);
-  const all = held.size === 0 ? free : fits.fit("what the log determines", everyone, held);
+  const some = Math.min(BLOCKS_MAX, Math.floor(requests.length / BLOCK_MIN));
+  const blocks = some < 2 ? 0 : some;
+  const fits = new Fits(options, 1 + blocks);
   const twin = new FitComparison();
-  const byBlock: FitOutcome[] = [];
-  for (let block = 0; blocks > 1 && block < blocks; block += 1) {
+  const byBlock: SprungFit[] = [];
+  for (let block = 0; block < blocks; block += 1) {
     const isHeldBack = (i: number): boolean => Math.floor((i * blocks) / requests.length) === block;
-    const name = `all but block ${block + 1} of ${blocks}`;
-    const fit = fits.fit(name, (i) => !isHeldBack(i), held);
+    const fit = fits.fit(`all but block ${block + 1} of ${blocks}`, (i) => !isHeldBack(i));
     byBlock.push(fit);
     fits.compare(new FittedCost(fit.coefficients), fit.requestUs, isHeldBack, twin);
   }
+  const all = fits.fit("all requests", everyone, middleOf(byBlock.map(({ strength }) => strength)));
   const untouched = new FitComparison();
   fits.compare(costOf(config), 0, everyone, untouched);
   const { start } = fits;
   return {
     coefficients: all.coefficients,
     requestUs: all.requestUs,
-    findings: findingsOf({ all, byBlock, held, start, absent: free.absent }),
+    findings: findingsOf({ all, byBlock, start }),
     error: twin.errors(),
     quantiles: twin.quantiles(),
     sheetError: untouched.errors(),
@@ -90,6 +81,15 @@ export function fitLog(options: FitLogOptions): LogFit {
 
 function everyone(): boolean {
   return true;
+}
+
+/** The middle one, of an even number the larger; undefined of none. */
+function middleOf(values: readonly number[]): number | undefined {
+  return [...values].sort((a, b) => a - b)[values.length >> 1];
+}
+
+interface SprungFit extends FitOutcome {
+  readonly strength: number;
 }
 
 /** All fits of one log: what they share, and how far they are. */
@@ -110,49 +110,27 @@ class Fits {
     this.start = { coefficients, requestUs: 0 };
   }
 
-  fit(
-    name: string,
-    seen: (request: number) => boolean,
-    held: ReadonlySet<Unknown>,
-    start = this.start,
-    replaysMax = this.#options.replaysMax,
-  ): FitOutcome {
+  /** @param strength of the draw to the data sheet; by default what the requests seen choose. */
+  fit(name: string, seen: (request: number) => boolean, strength?: number): SprungFit {
+    const { replaysMax, onProgress } = this.#options;
     const before = this.#begun / this.#count;
     let replays = 0;
-    const outcome = fitCoefficients({
-      replay: this.#replay,
-      seen,
-      start,
-      held,
+    const task: UnsprungTask = {
+      evidence: new LogEvidence(this.#replay, seen),
+      start: this.start,
       replaysMax,
       onReplay: (loss) => {
         replays += 1;
-        const share = before + replays / replaysMax / this.#count;
         const text = `fit ${name}: replay ${replays}, off by ${(100 * loss).toFixed(1)} %`;
-        this.#options.onProgress?.(text, share);
+        const share = Math.min(1, replays / (replaysMax + CHOICE_REPLAYS));
+        onProgress?.(text, before + share / this.#count);
       },
-    });
-    if (start === this.start) this.#begun += 1;
-    this.replays += outcome.replays;
-    return outcome;
-  }
-
-  /** Of which less than half comes from the log, and the bend if the log does not mind where it is. */
-  undetermined(free: FitOutcome): Set<Unknown> {
-    const held = new Set([...free.shares].filter(([, share]) => share < 0.5).map(([name]) => name));
-    if (!this.#minds(free)) held.add("freeTokens");
-    return held;
-  }
-
-  #minds(free: FitOutcome): boolean {
-    const { freeTokens } = free.coefficients;
-    return [0.5, 2].every((factor) => {
-      const coefficients = { ...free.coefficients, freeTokens: freeTokens * factor };
-      const start = { ...free, coefficients };
-      const name = `the bend at ${Math.round(freeTokens * factor)} tokens`;
-      const other = this.fit(name, everyone, new Set(["freeTokens"]), start, BEND_REPLAYS);
-      return other.loss > free.loss * (1 + BEND_WORSE);
-    });
+    };
+    const choice = strength === undefined ? chooseStrength(task) : { strength, replays: 0 };
+    const outcome = fitCoefficients({ ...task, strength: choice.strength });
+    this.#begun += 1;
+    this.replays += choice.replays + outcome.replays;
+    return { ...outcome, strength: choice.strength };
   }
 
   compare(

@@ -23,6 +23,8 @@ export class LeastSquares {
   readonly #gram: Float64Array;
   /** Σ w · x · y. */
   readonly #target: Float64Array;
+  /** Σ w · y². */
+  #squares = 0;
 
   constructor(unknowns: number) {
     this.unknowns = unknowns;
@@ -33,6 +35,7 @@ export class LeastSquares {
   /** One observation: Σ xᵢ · unknownᵢ should be `y`. */
   add(x: Float64Array, y: number, weight: number): void {
     const n = this.unknowns;
+    this.#squares += weight * y * y;
     for (let i = 0; i < n; i += 1) {
       const wx = weight * x[i]!;
       if (wx === 0) continue;
@@ -61,8 +64,17 @@ export class LeastSquares {
     return stiff.map((one, i) => 1 - one * variance[i]! * scale[i]! ** 2);
   }
 
-  /** @param held by unknown, whether it stays exactly where it rests. */
-  solve({ rest, scale, strength }: Spring, held: readonly boolean[] = []): number[] {
+  /** Σ w · error² of these values. */
+  squares(values: readonly number[]): number {
+    let sum = this.#squares;
+    for (let i = 0; i < this.unknowns; i += 1) {
+      sum -= 2 * values[i]! * this.#target[i]!;
+      for (let j = 0; j < this.unknowns; j += 1) sum += values[i]! * this.gram(i, j) * values[j]!;
+    }
+    return Math.max(0, sum);
+  }
+
+  solve({ rest, scale, strength }: Spring): number[] {
     const n = this.unknowns;
     assert(rest.length === n && scale.length === n, "a spring for each unknown");
     const stiff = scale.map((one) => strength / one ** 2);
@@ -70,7 +82,6 @@ export class LeastSquares {
     for (let sweep = 0; sweep < SWEEPS_MAX; sweep += 1) {
       let moved = 0;
       for (let i = 0; i < n; i += 1) {
-        if (held[i] === true) continue;
         let pull = this.#target[i]! + stiff[i]! * rest[i]!;
         for (let j = 0; j < n; j += 1) if (j !== i) pull -= this.gram(i, j) * found[j]!;
         const next = Math.max(0, pull / (this.gram(i, i) + stiff[i]!));

@@ -19,7 +19,7 @@ export interface ReplayedLog {
   /** By request of the log, µs from its arrival. */
   readonly ttftUs: Float64Array;
   readonly e2eUs: Float64Array;
-  /** Between its tokens, of each request that the log has gaps of; empty unless they were asked for. */
+  /** Between its tokens, of each request that the log has gaps of. */
   readonly gapsUs: ReadonlyMap<number, readonly number[]>;
   readonly steps: number;
 }
@@ -28,8 +28,8 @@ export interface LedgerReplay extends ReplayedLog {
   readonly ledger: StepLedger;
 }
 
-/** Running sums of so many steps take about 130 MB. */
-const STEPS_MAX = 2_000_000;
+/** Running sums of so many steps take about 160 MB. */
+const STEPS_MAX = 1_000_000;
 
 export class LogReplay {
   readonly requests: readonly LoggedRequest[];
@@ -57,16 +57,16 @@ export class LogReplay {
   /** @param requestUs that a request takes outside of the engine's steps. */
   run(coefficients: FittedCoefficients, requestUs: number): LedgerReplay {
     const clock = new SimClock();
-    const ledger = new StepLedger(coefficients, () => clock.nowUs(), STEPS_MAX * 2);
-    return { ...this.#run(clock, ledger, requestUs, false), ledger };
+    const ledger = new StepLedger(coefficients, () => clock.nowUs(), 2 * STEPS_MAX);
+    return { ...this.#run(clock, ledger, requestUs), ledger };
   }
 
-  /** For comparing, not for fitting: by any cost model, and with gaps. */
+  /** By any cost model, for comparing. */
   runPriced(cost: CostModel, requestUs: number): ReplayedLog {
-    return this.#run(new SimClock(), cost, requestUs, true);
+    return this.#run(new SimClock(), cost, requestUs);
   }
 
-  #run(clock: SimClock, cost: CostModel, requestUs: number, withGaps: boolean): ReplayedLog {
+  #run(clock: SimClock, cost: CostModel, requestUs: number): ReplayedLog {
     const { requests } = this;
     const ttftUs = new Float64Array(requests.length);
     const e2eUs = new Float64Array(requests.length);
@@ -74,7 +74,7 @@ export class LogReplay {
     const gapsUs = new Map<number, number[]>();
     const onToken = ({ tag, generated }: EngineRequest, nowUs: number): void => {
       const place = tag as number;
-      if (!withGaps || requests[place]!.gapsUs === undefined) return;
+      if (requests[place]!.gapsUs === undefined) return;
       if (generated === 1) gapsUs.set(place, []);
       else gapsUs.get(place)!.push(nowUs - previousUs[place]!);
       previousUs[place] = nowUs;

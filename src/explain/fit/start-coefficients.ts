@@ -9,6 +9,7 @@ import {
   fittedTerms,
   LINEAR_COEFFICIENTS,
 } from "../../engine/index.ts";
+import { BENDS } from "./bends.ts";
 import { LeastSquares } from "./least-squares.ts";
 
 const PROMPTS = [
@@ -18,6 +19,8 @@ const PROMPTS = [
   [[1_024, 0]],
   [[2_048, 0]],
   [[512, 3_584]],
+  [[64, 16_000]],
+  [[2_048, 16_000]],
   [
     [512, 0],
     [512, 1_024],
@@ -25,7 +28,6 @@ const PROMPTS = [
 ] as const satisfies readonly (readonly (readonly [number, number])[])[];
 const ANSWERS = [0, 1, 8, 32, 128, 256] as const;
 const CONTEXTS = [256, 2_048] as const;
-const FREE_TOKENS = [0, 32, 64, 96, 128, 192, 256, 384, 512, 768, 1_024] as const;
 
 /** Enough for the solver to have a bound where the steps do not matter; too little to be seen in the result. */
 const SPRING = 1e-9;
@@ -57,7 +59,7 @@ export function nearestCoefficients(cost: CostModel): FittedCoefficients {
   const steps = stepsOfEveryKind().map((batch) => ({ batch, us: cost.stepUs(batch) }));
   let best: FittedCoefficients | undefined;
   let least = Number.POSITIVE_INFINITY;
-  for (const freeTokens of FREE_TOKENS) {
+  for (const freeTokens of BENDS) {
     const problem = new LeastSquares(LINEAR_COEFFICIENTS.length);
     const rows = steps.map(({ batch, us }) => ({ us, terms: fittedTerms(batch, freeTokens) }));
     for (const { us, terms } of rows) problem.add(Float64Array.from(terms), us, 1 / us ** 2);
@@ -66,9 +68,7 @@ export function nearestCoefficients(cost: CostModel): FittedCoefficients {
       scale: LINEAR_COEFFICIENTS.map(() => 1),
       strength: SPRING,
     });
-    const off = rows.reduce((sum, { us, terms }) => {
-      return sum + (terms.reduce((total, term, i) => total + term * found[i]!, 0) / us - 1) ** 2;
-    }, 0);
+    const off = problem.squares(found);
     if (off >= least) continue;
     least = off;
     best = coefficientsOf(found, freeTokens);

@@ -13,8 +13,13 @@ import {
   fittedTerms,
   LINEAR_COEFFICIENTS,
 } from "../../engine/index.ts";
+import { BENDS } from "./bends.ts";
 
 export const TERMS = LINEAR_COEFFICIENTS.length;
+/** The terms, then the tokens beyond each of `BENDS`, which stand in for one of them. */
+export const COLUMNS = TERMS + BENDS.length;
+/** Place of the term that the bend is in. */
+export const BENT_TERM = LINEAR_COEFFICIENTS.indexOf("tokenUs");
 
 /** Prices steps like the coefficients, and keeps book. Serves one engine. */
 export class StepLedger implements CostModel {
@@ -24,7 +29,7 @@ export class StepLedger implements CostModel {
   readonly #stepsMax: number;
   readonly #startUs: number[] = [];
   readonly #endUs: number[] = [];
-  /** By step: running sums of terms, the step's own included. */
+  /** By step: running sums of the columns, the step's own included. */
   readonly #sums: number[] = [];
 
   /** @param nowUs the engine's clock. */
@@ -44,17 +49,21 @@ export class StepLedger implements CostModel {
     assert(this.steps < this.#stepsMax, `a fit replays at most ${this.#stepsMax} steps`);
     this.#startUs.push(startUs);
     this.#endUs.push(startUs + us);
-    const before = this.#sums.length - TERMS;
     const terms = fittedTerms(batch, this.#cost.coefficients.freeTokens);
-    for (let i = 0; i < TERMS; i += 1) {
-      this.#sums.push((before < 0 ? 0 : this.#sums[before + i]!) + terms[i]!);
-    }
+    const { tokens } = batch;
+    for (const term of terms) this.#push(term);
+    for (const bend of BENDS) this.#push(Math.max(0, tokens - bend));
     return us;
   }
 
-  /** Writes the terms of what ran between two instants into `into`; steps that stick out count by their share. */
+  #push(value: number): void {
+    const before = this.#sums.length - COLUMNS;
+    this.#sums.push((before < 0 ? 0 : this.#sums[before]!) + value);
+  }
+
+  /** Writes the columns of what ran between two instants into `into`; steps that stick out count by their share. */
   between(fromUs: number, toUs: number, into: Float64Array): void {
-    into.fill(0, 0, TERMS);
+    into.fill(0, 0, COLUMNS);
     this.#add(toUs, 1, into);
     this.#add(fromUs, -1, into);
   }
@@ -64,9 +73,9 @@ export class StepLedger implements CostModel {
     if (step < 0) return;
     const startUs = this.#startUs[step]!;
     const share = Math.min(1, (atUs - startUs) / (this.#endUs[step]! - startUs));
-    const at = step * TERMS;
-    for (let i = 0; i < TERMS; i += 1) {
-      const before = step === 0 ? 0 : this.#sums[at - TERMS + i]!;
+    const at = step * COLUMNS;
+    for (let i = 0; i < COLUMNS; i += 1) {
+      const before = step === 0 ? 0 : this.#sums[at - COLUMNS + i]!;
       into[i]! += sign * (before + share * (this.#sums[at + i]! - before));
     }
   }
