@@ -3,13 +3,14 @@
  *
  *     quiet   mean log TTFT of requests that began with at most half the limit in flight, by size of prompt
  *     r       mean over a window of the others: TTFT over the quiet one of the same size
- *     limit'  limit · clamp(tolerance / r, ½, 1) + √limit        smoothed, between floor and ceiling
+ *     limit'  limit · clamp(tolerance / r, ½, 1) + ½ √limit        smoothed, between floor and ceiling
  *
- * The last line is the step of Netflix's concurrency-limits (`Gradient2Limit`), whose √limit is the room to explore. Its
- * reference, and the usual one, is the smallest or the long-run latency; neither fits here. A prompt out of the prefix
- * cache answers ten times sooner than any other, so the smallest latency says nothing about load, and a long-run mean
- * learns to take overload for normal. A quiet one has the same mix and is measured anew: under steady pressure the limit is
- * halved for a moment every `probeEveryUs`, never below the floor.
+ * The last line is the step of Netflix's concurrency-limits (`Gradient2Limit`), whose √limit is the room to explore; half
+ * of it, since a full house is at most twice as slow as a half-empty one, and a gradient of ¾ has to outweigh the room even
+ * at a limit of 8. Its reference, and the usual one, is the smallest or the long-run latency; neither fits here. A prompt
+ * out of the prefix cache answers ten times sooner than any other, so the smallest latency says nothing about load, and a
+ * long-run mean learns to take overload for normal. A quiet one has the same mix and is measured anew: under steady
+ * pressure the limit is halved for a moment every `probeEveryUs`, never below the floor.
  *
  * Only the upstream's own time counts. A slow reader keeps its place for long but does not lengthen anybody's time to first
  * content, so it lowers no limit; it can only be in the way, for which the limit then grows.
@@ -43,13 +44,21 @@ const SMOOTHING = 0.2;
 /** Samples that make a window, and the shortest time between two changes. */
 const WINDOW_SAMPLES = 20;
 const WINDOW_US = 200 * US_PER_MS;
-/** A probe that gets no samples is given up. */
+/** A probe lasts until so many quiet samples, or so long. */
+const PROBE_SAMPLES = 100;
 const PROBE_US = 5 * US_PER_S;
 /** What a failure for load leaves of the limit, at most once a window. */
 const FAILURE_FACTOR = 0.9;
 /** Prompts up to 2^22 tokens, a class for each doubling. */
 const SIZES = 23;
-const QUIET_WEIGHT = 0.1;
+/**
+ * Quiet samples of a size at which all of them begin to weigh half. A plain mean, and over many: cached prompts spread the
+ * logarithms by more than 1, and who began together in a probe answers in the order of speed, so that a running mean would
+ * know the slowest best.
+ */
+const QUIET_MAX = 128;
+/** As how many samples the past counts when a probe begins, so that the probe outweighs it. */
+const QUIET_KEPT = 16;
 const QUIET_MIN = 5;
 
 export interface LatencySample {
@@ -63,8 +72,8 @@ export interface LatencySample {
 
 export class AdaptiveLimit {
   readonly #options: AdaptiveLimitOptions;
-  readonly #quietLog = new Float64Array(SIZES);
-  readonly #quietCount = new Uint32Array(SIZES);
+  readonly #quietSum = new Float64Array(SIZES);
+  readonly #quietCount = new Float64Array(SIZES);
   #limit: number;
   #logSum = 0;
   #samples = 0;
@@ -102,9 +111,11 @@ export class AdaptiveLimit {
   sample(sample: LatencySample, nowUs: number): void {
     const size = Math.min(SIZES - 1, 31 - Math.clz32(Math.max(1, sample.inputTokens)));
     const log = Math.log(Math.max(1, sample.ttftUs));
-    if (sample.inFlight <= Math.max(1, this.#limit / 2)) this.#quiet(size, log, nowUs);
+    // At the floor there is no less than a full house to compare with.
+    const quietMax = this.isProbing ? this.places : Math.max(1, this.#limit / 2);
+    if (sample.inFlight <= quietMax) this.#quiet(size, log, nowUs);
     else if (this.#quietCount[size]! >= QUIET_MIN) {
-      this.#logSum += log - this.#quietLog[size]!;
+      this.#logSum += log - this.#quietSum[size]! / this.#quietCount[size]!;
       this.#samples += 1;
     }
     this.#isPressed ||= sample.isPressed;
@@ -123,18 +134,25 @@ export class AdaptiveLimit {
   }
 
   #quiet(size: number, log: number, nowUs: number): void {
-    const count = this.#quietCount[size]!;
-    const weight = Math.max(QUIET_WEIGHT, 1 / (count + 1));
-    this.#quietLog[size]! += (log - this.#quietLog[size]!) * weight;
-    this.#quietCount[size]! = count + 1;
+    this.#quietSum[size]! += log;
+    this.#quietCount[size]! += 1;
+    if (this.#quietCount[size]! >= QUIET_MAX) this.#fade(size, QUIET_MAX / 2);
     this.#probeSamples += 1;
     this.#quietUs = nowUs;
+  }
+
+  /** Its samples count as `kept` at most; their mean stays. */
+  #fade(size: number, kept: number): void {
+    const count = this.#quietCount[size]!;
+    if (count <= kept) return;
+    this.#quietSum[size]! *= kept / count;
+    this.#quietCount[size] = kept;
   }
 
   #change(ratio: number, nowUs: number): void {
     const { floor, ceiling, tolerance } = this.#options;
     const gradient = Math.min(1, Math.max(0.5, tolerance / ratio));
-    const wanted = this.#limit * gradient + Math.sqrt(this.#limit);
+    const wanted = this.#limit * gradient + Math.sqrt(this.#limit) / 2;
     const next = this.#limit + (wanted - this.#limit) * SMOOTHING;
     if (next < this.#limit || this.#isPressed) {
       this.#limit = Math.min(ceiling, Math.max(floor, next));
@@ -155,11 +173,12 @@ export class AdaptiveLimit {
     if (!isPressed || this.isProbing || nowUs - this.#quietUs < probeEveryUs) return;
     this.#probeUntilUs = nowUs + PROBE_US;
     this.#probeSamples = 0;
+    for (let size = 0; size < SIZES; size += 1) this.#fade(size, QUIET_KEPT);
   }
 
   /** Samples of the full house before it do not count as the house after it. */
   #endProbe(nowUs: number): void {
-    if (this.#probeSamples < WINDOW_SAMPLES && nowUs < this.#probeUntilUs) return;
+    if (this.#probeSamples < PROBE_SAMPLES && nowUs < this.#probeUntilUs) return;
     this.#probeUntilUs = Number.NEGATIVE_INFINITY;
     this.#quietUs = nowUs;
     this.#startWindow(nowUs);
