@@ -20,8 +20,15 @@ async function attempt(sink: Partial<AttemptSink>): Promise<{ pool: UpstreamPool
     await upstream.close();
   });
   const nothing = (): void => undefined;
-  const whole = { onHead: nothing, onData: nothing, onEnd: nothing, onFault: nothing, ...sink };
-  const made = new Attempt({ pool, limits: GATEWAY_LIMITS, clock: realClock }, REQUEST, whole);
+  const whole = {
+    onSent: nothing,
+    onHead: nothing,
+    onData: nothing,
+    onEnd: nothing,
+    onFault: nothing,
+    ...sink,
+  };
+  const made = new Attempt({ pool, clock: realClock }, REQUEST, whole);
   made.start({ fresh: false });
   return { pool, made };
 }
@@ -55,7 +62,7 @@ describe("Attempt", () => {
       };
       void attempt({ onHead: refuse, onFault: resolve });
     });
-    expect(fault).toMatchObject({ outcome: "internal", error: { code: "MANX_INTERNAL" } });
+    expect(fault).toMatchObject({ kind: "local", error: { code: "MANX_INTERNAL" } });
   });
 
   it("calls nothing after it was cancelled, and closes its connection", async () => {

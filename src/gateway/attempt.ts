@@ -1,21 +1,14 @@
 /**
- * One try of a call against one upstream: takes a connection, sends the request, hands on what comes back. It has its own
- * clock for the phases connect, headers and gap, and ends in exactly one of `onEnd` and `onFault`, or silently after
- * `cancel`. Retries and later hedges are further attempts of the same call.
+ * One try of a call against one upstream: takes a connection, sends the request, hands on what comes back. It has no limit
+ * of its own and decides nothing: how long it may take is the call's business (`policy/call`), which cancels it. Ends in
+ * exactly one of `onEnd` and `onFault`, or silently after `cancel`.
  */
 import type { Dispatcher } from "undici";
 import type { Clock } from "../clock/index.ts";
 import { ManxError, toManxError } from "../core/index.ts";
+import type { FailureKind } from "../policy/index.ts";
 import type { Connection } from "./connection.ts";
-import type { GatewayLimits } from "./limits.ts";
-import { PhaseWatch, type WaitPhase } from "./phase-watch.ts";
-import {
-  causeName,
-  downError,
-  incompleteError,
-  type Outcome,
-  timeoutError,
-} from "./upstream-fault.ts";
+import { causeName, downError, incompleteError } from "./upstream-fault.ts";
 import type { UpstreamPool } from "./upstream-pool.ts";
 
 export interface UpstreamRequest {
@@ -27,14 +20,14 @@ export interface UpstreamRequest {
 }
 
 export interface Fault {
+  readonly kind: FailureKind;
   readonly error: ManxError;
-  readonly outcome: Outcome;
-  /** A kept connection had died before a byte of the answer came: nobody's fault, and safe to repeat. */
-  readonly isReuseRace: boolean;
 }
 
 /** What came in one read of the socket is handed on in one turn, so that the client gets it in one write. */
 export interface AttemptSink {
+  /** The request is on its way, on an open connection. */
+  onSent(nowUs: number): void;
   /** The final head; 1xx are swallowed. @param rawHeaders names and values in turn. */
   onHead(status: number, rawHeaders: string[], nowUs: number): void;
   onData(bytes: Buffer, nowUs: number): void;
@@ -45,11 +38,9 @@ export interface AttemptSink {
 
 export class Attempt implements Dispatcher.DispatchHandler {
   readonly #pool: UpstreamPool;
-  readonly #limits: GatewayLimits;
   readonly #clock: Clock;
   readonly #request: UpstreamRequest;
   readonly #sink: AttemptSink;
-  readonly #watch: PhaseWatch;
   #connection: Connection | undefined;
   #hasHead = false;
   #done = false;
@@ -62,16 +53,14 @@ export class Attempt implements Dispatcher.DispatchHandler {
   dispatchedUs = 0;
 
   constructor(
-    upstream: { pool: UpstreamPool; limits: GatewayLimits; clock: Clock },
+    upstream: { pool: UpstreamPool; clock: Clock },
     request: UpstreamRequest,
     sink: AttemptSink,
   ) {
     this.#pool = upstream.pool;
-    this.#limits = upstream.limits;
     this.#clock = upstream.clock;
     this.#request = request;
     this.#sink = sink;
-    this.#watch = new PhaseWatch(this.#clock, (phase, limitUs) => this.#expire(phase, limitUs));
   }
 
   /** @param fresh no connection that was kept: where one has just been found dead, others may be. */
@@ -79,11 +68,10 @@ export class Attempt implements Dispatcher.DispatchHandler {
     const connection = fresh ? this.#pool.takeFresh() : this.#pool.take();
     if (connection === undefined) {
       this.#fail({
+        kind: "local",
         error: new ManxError("MANX_OVERLOADED", {
-          expected: `at most ${this.#limits.connections} requests at a time`,
+          expected: `at most ${this.#pool.connectionsMax} requests at a time`,
         }),
-        outcome: "refused",
-        isReuseRace: false,
       });
       return;
     }
@@ -93,7 +81,6 @@ export class Attempt implements Dispatcher.DispatchHandler {
       this.#send(connection);
       return;
     }
-    this.#watch.enter("connect", this.#limits.connectUs, this.#clock.nowUs());
     this.#pool.connect(connection, (error) => {
       if (this.#done) return;
       if (error === null) this.#send(connection);
@@ -108,22 +95,21 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#connection?.close();
   }
 
-  /** The client does not read: no more from the upstream, and its silence no longer counts. */
+  /** The client does not read: no more from the upstream. */
   pause(): void {
     if (this.#done) return;
-    this.#watch.pause();
     this.#connection?.shutValve();
   }
 
   resume(): void {
     if (this.#done) return;
-    this.#watch.resume(this.#clock.nowUs());
     this.#connection?.openValve();
   }
 
   #send(connection: Connection): void {
     this.dispatchedUs = this.#clock.nowUs();
-    this.#watch.enter("headers", this.#limits.headersUs, this.dispatchedUs);
+    this.#sink.onSent(this.dispatchedUs);
+    if (this.#done) return;
     const { method, path, headers, body } = this.#request;
     connection.dispatch({ method, path, headers, body }, this);
   }
@@ -136,7 +122,6 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#reads();
     this.#hasHead = true;
     this.#newHead = { status, rawHeaders: decodeHeaders(controller.rawHeaders as Buffer[]) };
-    this.#watch.enter("gap", this.#limits.gapUs, this.#readUs);
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -169,7 +154,6 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #reads(): void {
     if (this.#newHead !== undefined || this.#newBytes.length > 0) return;
     this.#readUs = this.#clock.nowUs();
-    this.#watch.touch(this.#readUs);
     queueMicrotask(this.#handOn);
   }
 
@@ -187,7 +171,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     try {
       run();
     } catch (thrown) {
-      this.#fail({ error: toManxError(thrown), outcome: "internal", isReuseRace: false });
+      this.#fail({ kind: "local", error: toManxError(thrown) });
     }
   }
 
@@ -215,20 +199,21 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#handOn();
     if (this.#done) return;
     const error = incompleteError(got);
-    this.#fail({ error, outcome: "stream_incomplete", isReuseRace: false });
+    this.#fail({ kind: "cut", error });
   }
 
   #failDown(cause: Error): void {
     this.#fail({
+      kind: this.#kindOf(cause),
       error: downError(cause, this.#pool.origin.origin),
-      outcome: "upstream_down",
-      isReuseRace: this.isWarm && isSocketFault(cause),
     });
   }
 
-  #expire(phase: WaitPhase, limitUs: number): void {
-    const outcome = `timeout_${phase === "write" ? "gap" : phase}` as const;
-    this.#fail({ error: timeoutError(phase, limitUs), outcome, isReuseRace: false });
+  /** Before a head came. */
+  #kindOf(cause: Error): FailureKind {
+    if (this.dispatchedUs === 0) return isLocalFault(cause) ? "local" : "connect";
+    if (!isSocketFault(cause)) return "garbage";
+    return this.isWarm ? "reuse_race" : "cut";
   }
 
   #fail(fault: Fault): void {
@@ -239,7 +224,6 @@ export class Attempt implements Dispatcher.DispatchHandler {
 
   #finish(): void {
     this.#done = true;
-    this.#watch.stop();
   }
 }
 
@@ -251,4 +235,11 @@ const SOCKET_FAULTS = new Set(["UND_ERR_SOCKET", "UND_ERR_CLOSED", "ECONNRESET",
 
 function isSocketFault(cause: Error): boolean {
   return SOCKET_FAULTS.has((cause as NodeJS.ErrnoException).code ?? "");
+}
+
+/** This machine has no socket or memory left: no other target would help, and none is to blame. */
+const LOCAL_FAULTS = new Set(["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EADDRNOTAVAIL"]);
+
+function isLocalFault(cause: Error): boolean {
+  return LOCAL_FAULTS.has((cause as NodeJS.ErrnoException).code ?? "");
 }

@@ -8,9 +8,8 @@
  */
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../clock/index.ts";
-import type { ManxError } from "../core/index.ts";
 import type { ErrorDialect } from "../http/index.ts";
-import { answerError, errorEvent } from "./early-end.ts";
+import { answerEnd, type EarlyEnd, errorEvent } from "./early-end.ts";
 import { LineGate } from "./line-gate.ts";
 import { PhaseWatch } from "./phase-watch.ts";
 
@@ -106,10 +105,10 @@ export class Delivery {
   }
 
   /** The early end. */
-  fail(error: ManxError): void {
+  fail(end: EarlyEnd): void {
     if (this.#closed) return;
     if (!this.hasHead) {
-      answerError(this.#response, error, this.#dialect);
+      answerEnd(this.#response, end);
       return;
     }
     if (this.#gate === undefined || !this.#gate.atLineEnd) {
@@ -117,7 +116,7 @@ export class Delivery {
       return;
     }
     this.#gate.drop();
-    const event = errorEvent(error, this.#dialect);
+    const event = errorEvent(end, this.#dialect);
     this.bytes += event.length;
     this.#finish(event);
   }

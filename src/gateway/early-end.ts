@@ -1,28 +1,64 @@
 /** How a client is told that its call has failed: before the head as a whole answer, within an event stream as an event. */
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { ManxError } from "../core/index.ts";
-import { type ErrorDialect, errorBody, sendError } from "../http/index.ts";
+import { type ErrorDialect, errorBody, sendJson } from "../http/index.ts";
+import type { UpstreamError } from "../stream/index.ts";
+
+export interface EarlyEnd {
+  readonly status: number;
+  /** In the client's dialect. */
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly headers: OutgoingHttpHeaders;
+}
 
 /** Seconds after which an overloaded gateway is worth another try. */
 const RETRY_AFTER_S = 1;
 
-export function answerError(
-  response: ServerResponse,
+/** @param more headers, names and values in turn. */
+export function ownEnd(
   error: ManxError,
   dialect: ErrorDialect,
-): void {
+  more: readonly string[] = [],
+): EarlyEnd {
   const headers: OutgoingHttpHeaders = {};
   if (error.code === "MANX_OVERLOADED") headers["retry-after"] = String(RETRY_AFTER_S);
   // The client's next request should meet another instance.
   if (error.code === "MANX_DRAINING") headers.connection = "close";
-  sendError(response, error, dialect, headers);
+  addTo(headers, more);
+  return { status: error.status, body: errorBody(error, dialect), headers };
+}
+
+/** An upstream that cannot say which status its error would be is at fault itself. */
+const STATUS_UNKNOWN = 502;
+
+/** What the upstream said in an answer that had begun with 200, in its own words. */
+export function upstreamEnd(
+  { errorType: type, message, status }: UpstreamError,
+  dialect: ErrorDialect,
+  more: readonly string[] = [],
+): EarlyEnd {
+  const headers: OutgoingHttpHeaders = {};
+  addTo(headers, more);
+  const body =
+    dialect === "anthropic"
+      ? { type: "error", error: { type, message } }
+      : { error: { message, type, param: null, code: type } };
+  return { status: status ?? STATUS_UNKNOWN, body, headers };
+}
+
+function addTo(headers: OutgoingHttpHeaders, more: readonly string[]): void {
+  for (let i = 0; i < more.length; i += 2) headers[more[i]!] = more[i + 1];
+}
+
+export function answerEnd(response: ServerResponse, { status, body, headers }: EarlyEnd): void {
+  sendJson(response, status, body, headers);
 }
 
 /**
  * Chat clients know an error by its `error` field, Anthropic's by the event's name. The empty lines before it end a line
  * and an event that may be open.
  */
-export function errorEvent(error: ManxError, dialect: ErrorDialect): Buffer {
+export function errorEvent({ body }: EarlyEnd, dialect: ErrorDialect): Buffer {
   const name = dialect === "anthropic" ? "event: error\n" : "";
-  return Buffer.from(`\n\n${name}data: ${JSON.stringify(errorBody(error, dialect))}\n\n`);
+  return Buffer.from(`\n\n${name}data: ${JSON.stringify(body)}\n\n`);
 }

@@ -1,33 +1,49 @@
 /**
- * One call through the gateway, from the client's request to the last byte of its answer:
+ * One call through the gateway, from the client's request to the last byte of its answer. The decisions are `Call`'s; this
+ * is its driver: it begins and cancels attempts, tells the call what they bring, and writes what it may deliver.
  *
- *     request ─► Attempt ─► head ─► Delivery ─► client
- *                   │       data ─► Delivery, and a BodyObserver on the side
- *                   └─ end or fault ─► the one outcome
+ *     request ─► Call ─► Attempt ─► Reception ─┬─ content ─► Call ─► deliver ─► Delivery ─► client
+ *                 ▲ ▲                          └─ failed ──► Call ─► begin another | fail
+ *                 │ └── one timer, at the call's next due instant
+ *                 └──── the client left
  *
- * Invariant: every exchange ends once, when its Delivery has closed, with exactly one outcome; by then its attempt is over
- * or cancelled.
+ * Invariant: every exchange ends once, when its Delivery has closed, with exactly one outcome; by then all its attempts are
+ * over or cancelled, and its timer is.
  */
 import type { ServerResponse } from "node:http";
-import type { Clock } from "../clock/index.ts";
+import type { Cancel, Clock } from "../clock/index.ts";
 import type { ManxError } from "../core/index.ts";
-import { Attempt, type AttemptSink, type Fault, type UpstreamRequest } from "./attempt.ts";
+import {
+  Call,
+  type CallDecision,
+  type CallFailure,
+  type Failure,
+  plainFailure,
+  readRetryAfterUs,
+} from "../policy/index.ts";
+import type { UpstreamError } from "../stream/index.ts";
+import { Attempt, type Fault } from "./attempt.ts";
+import { CallIntent, type ClientRequest } from "./call-intent.ts";
 import { Delivery } from "./delivery.ts";
-import { type ResponseHead, responseHead } from "./headers.ts";
-import { JsonObserver } from "./json-observer.ts";
+import { DueTimer } from "./due-timer.ts";
+import { type EarlyEnd, ownEnd, upstreamEnd } from "./early-end.ts";
+import { findHeader, refusalHead } from "./headers.ts";
 import type { GatewayLimits } from "./limits.ts";
 import type { GatewayMetrics } from "./metrics.ts";
-import type { BodyObserver, Ending } from "./observer.ts";
+import type { ModelRoutes } from "./model-routes.ts";
+import type { Ending } from "./observer.ts";
+import { Reception, type ReceptionEvents } from "./reception.ts";
 import type { Route } from "./routes.ts";
-import { StreamObserver } from "./stream-observer.ts";
-import { incompleteError, type Outcome } from "./upstream-fault.ts";
-import type { UpstreamPool } from "./upstream-pool.ts";
+import { timelineMarks } from "./timeline-marks.ts";
+import { finalError, type Outcome, outcomeOf, refusalHeaders } from "./upstream-fault.ts";
 
 export interface ExchangeContext {
-  readonly pool: UpstreamPool;
+  readonly routes: ModelRoutes;
   readonly limits: GatewayLimits;
   readonly clock: Clock;
   readonly metrics: GatewayMetrics;
+  /** Name of this gateway in `Via`. */
+  readonly via: string;
 }
 
 export interface Arrival {
@@ -36,22 +52,32 @@ export interface Arrival {
   readonly receivedUs: number;
 }
 
-/** A connection that was kept may have died unseen; a second one that does is no coincidence. */
-const REUSE_RETRIES_MAX = 1;
+interface Running {
+  readonly attempt: Attempt;
+  readonly reception: Reception;
+}
 
-export class Exchange implements AttemptSink {
+export class Exchange implements ReceptionEvents {
   readonly #context: ExchangeContext;
   readonly #arrival: Arrival;
   readonly #delivery: Delivery;
   readonly #onClosed: (exchange: Exchange) => void;
-  #request: UpstreamRequest | undefined;
+  #intent: CallIntent | undefined;
+  #call: Call | undefined;
+  readonly #running = new Map<number, Running>();
+  /** Whose answer the client gets. */
+  #winner: Running | undefined;
+  /** The last attempt that was refused: its answer is the client's if no other comes. */
+  #refused: Reception | undefined;
+  #hasHead = false;
+  #errorInBand: UpstreamError | undefined;
+  #fault: ManxError | undefined;
   #readyUs = 0;
-  #attempt: Attempt | undefined;
-  #attempts = 0;
-  #observer: BodyObserver | undefined;
   /** How long the client has held the upstream up: time that is not the upstream's. */
   #heldUs = 0;
   #blockedUs: number | undefined;
+  readonly #timer: DueTimer;
+  #cancelGate: Cancel | undefined;
   #outcome: Outcome | undefined;
   #status = 0;
   #endedUs = 0;
@@ -66,6 +92,9 @@ export class Exchange implements AttemptSink {
     this.#context = context;
     this.#arrival = arrival;
     this.#onClosed = onClosed;
+    this.#timer = new DueTimer(context.clock, () => {
+      if (this.#outcome === undefined) this.#obey(this.#call!.advance(context.clock.nowUs()));
+    });
     context.metrics.requestBegins();
     this.#delivery = new Delivery(response, {
       dialect: arrival.route.dialect,
@@ -80,116 +109,252 @@ export class Exchange implements AttemptSink {
     });
   }
 
-  /** The request is there, whole. */
-  forward(request: UpstreamRequest): void {
+  /**
+   * The request is there, whole.
+   * @throws MANX_REQUEST_INVALID, MANX_MODEL_UNKNOWN
+   */
+  forward(request: ClientRequest): void {
     if (this.#delivery.isClosed) return;
-    this.#request = request;
-    this.#requestBytes = request.body?.length ?? 0;
-    this.#readyUs = this.#context.clock.nowUs();
-    this.#try();
+    const { clock, routes } = this.#context;
+    this.#requestBytes = request.body.length;
+    this.#readyUs = clock.nowUs();
+    const { route, receivedUs } = this.#arrival;
+    const intent = new CallIntent(route, request, routes, receivedUs);
+    this.#intent = intent;
+    this.#call = new Call(intent.call, intent.model.call);
+    this.#obey(this.#call.start(this.#readyUs));
+    if (intent.call.isStream) this.#armGate();
   }
 
   /** Ends it now: with an error in the client's dialect, as far as that is still possible. */
   cut(error: ManxError, outcome: Outcome): void {
-    this.#attempt?.cancel();
     this.#settle(outcome);
-    if (!this.#delivery.hasHead) this.#status = error.status;
-    this.#delivery.fail(error);
+    this.#abandon();
+    this.#endEarly(ownEnd(error, this.#arrival.route.dialect));
   }
 
-  #try(): void {
-    const { pool, limits, clock, metrics } = this.#context;
-    this.#attempts += 1;
-    this.#attempt = new Attempt({ pool, limits, clock }, this.#request!, this);
-    this.#attempt.start({ fresh: this.#attempts > 1 });
-    if (!this.#attempt.isWarm) return;
-    metrics.requestDispatched(this.#arrival.route.name, clock.nowUs() - this.#readyUs);
+  #obey(decisions: readonly CallDecision[]): void {
+    for (const decision of decisions) {
+      if (decision.do === "begin") this.#begin(decision);
+      else if (decision.do === "cancel") this.#cancel(decision.attempt);
+      else if (decision.do === "deliver") this.#deliver(decision.attempt);
+      else this.#fail(decision.failure);
+    }
+    this.#arm();
   }
 
-  onHead(status: number, rawHeaders: string[], nowUs: number): void {
+  #begin({ attempt: number, target, fresh, cause }: CallDecision & { do: "begin" }): void {
+    const { clock, metrics, via } = this.#context;
+    const intent = this.#intent!;
+    const line = intent.model.lines[target]!;
+    if (cause !== "first") metrics.retryBegins(cause);
     const { route, receivedUs } = this.#arrival;
-    const { metrics } = this.#context;
-    metrics.responseBegins(route.name, nowUs - receivedUs);
-    this.#status = status;
-    const head = responseHead(rawHeaders, this.#marks(nowUs));
-    if (status === 200) this.#observe(head);
-    this.#delivery.head(status, head.headers, head.isEventStream && !head.isEncoded);
+    const reception = new Reception(
+      {
+        attempt: number,
+        format: route.format,
+        receivedUs,
+        heldUs: () => this.#heldUs,
+        nowUs: () => clock.nowUs(),
+      },
+      this,
+    );
+    const request = intent.requestFor(line, via);
+    const attempt = new Attempt({ pool: line.upstream.pool, clock }, request, reception);
+    this.#running.set(number, { attempt, reception });
+    attempt.start({ fresh });
   }
 
-  onData(chunk: Buffer, nowUs: number): void {
-    // Read before it is written: a write may begin a time that does not count.
-    const atUs = nowUs - this.#heldUs;
+  #cancel(number: number): void {
+    this.#running.get(number)?.attempt.cancel();
+    this.#running.delete(number);
+  }
+
+  #deliver(number: number): void {
+    const running = this.#running.get(number)!;
+    this.#winner = running;
+    this.#cancelGate?.();
+    const { reception } = running;
+    this.#writeHead(reception, number);
+    const held = reception.deliver();
+    if (held.length > 0) this.#delivery.data(held);
+  }
+
+  #writeHead(reception: Reception, number: number): void {
+    if (this.#delivery.hasHead) return;
+    const head = reception.head!;
+    this.#status = reception.status;
+    const headers = [...head.headers, ...this.#marks(number)];
+    this.#delivery.head(this.#status, headers, head.isEventStream && !head.isEncoded);
+  }
+
+  #fail(failure: CallFailure): void {
+    if (failure.kind === "status" && this.#refused !== undefined && !this.#delivery.hasHead) {
+      this.#settle("upstream_status");
+      this.#answerRefusal(this.#refused, failure);
+      return;
+    }
+    const { dialect } = this.#arrival.route;
+    const headers = refusalHeaders(failure, this.#attemptsMade);
+    const inBand = this.#errorInBand;
+    if (failure.kind === "stream_error" && inBand !== undefined) {
+      this.#settle("stream_error");
+      this.#endEarly(upstreamEnd(inBand, dialect, headers));
+      return;
+    }
+    const { timeouts } = this.#intent!.model.call.policy;
+    const error = finalError(failure, this.#fault, timeouts);
+    this.#settle(outcomeOf(failure, error));
+    this.#endEarly(ownEnd(error, dialect, headers));
+  }
+
+  #endEarly(end: EarlyEnd): void {
+    if (!this.#delivery.hasHead) this.#status = end.status;
+    this.#delivery.fail(end);
+  }
+
+  /** The upstream's own words, with what a caller's SDK must know to leave the retries to this gateway. */
+  #answerRefusal(refused: Reception, failure: CallFailure): void {
+    const body = refused.takeHeld();
+    this.#status = refused.status;
+    const headers = [
+      ...refusalHead(refused.head!.headers, body.length),
+      ...refusalHeaders(failure, this.#attemptsMade),
+      ...this.#marks(failure.attempt ?? 0),
+    ];
+    this.#delivery.head(refused.status, headers, false);
+    this.#delivery.end(body);
+  }
+
+  get #attemptsMade(): number {
+    return this.#call?.records.length ?? 0;
+  }
+
+  // What the attempts bring.
+
+  sent(attempt: number, nowUs: number): void {
+    this.#call!.sent(attempt, nowUs);
+    if (attempt === 0 && this.#running.get(0)?.attempt.isWarm !== false) {
+      this.#context.metrics.requestDispatched(this.#arrival.route.name, nowUs - this.#readyUs);
+    }
+    this.#arm();
+  }
+
+  head(attempt: number, status: number, nowUs: number): void {
+    this.#noteFirstHead(nowUs);
+    this.#call!.head(attempt, status, nowUs);
+    this.#arm();
+  }
+
+  content(attempt: number, nowUs: number): void {
+    this.#obey(this.#call!.content(attempt, nowUs));
+  }
+
+  #noteFirstHead(nowUs: number): void {
+    if (this.#hasHead) return;
+    this.#hasHead = true;
+    const { route, receivedUs } = this.#arrival;
+    this.#context.metrics.responseBegins(route.name, nowUs - receivedUs);
+  }
+
+  read(attempt: number, nowUs: number, isProgress: boolean, isThinking: boolean): void {
+    this.#call!.read(attempt, nowUs, isProgress, isThinking);
+  }
+
+  bytes(chunk: Buffer): void {
     this.#delivery.data(chunk);
-    this.#observer?.push(chunk, atUs);
   }
 
-  onEnd(last: Buffer | undefined, nowUs: number): void {
-    const atUs = nowUs - this.#heldUs;
-    if (last !== undefined) this.#observer?.push(last, atUs);
-    const ending = this.#observer?.end(atUs) ?? "unknown";
-    if (ending !== "incomplete") {
-      this.#endWell(ending, last);
-      return;
-    }
-    if (last !== undefined) this.#delivery.data(last);
-    this.cut(incompleteError("an end of the connection before its time"), "stream_incomplete");
-  }
-
-  onFault(fault: Fault): void {
-    if (fault.isReuseRace && this.#attempts <= REUSE_RETRIES_MAX && !this.#delivery.isClosed) {
-      this.#context.metrics.retryBegins("reuse_race");
-      this.#try();
-      return;
-    }
-    const ending = this.#observer?.end(this.#context.clock.nowUs() - this.#heldUs) ?? "unknown";
-    // What is cut after it was whole, or after an error that the upstream told itself, lacks nothing.
-    if (ending === "incomplete" || ending === "unknown") this.cut(fault.error, fault.outcome);
-    else this.#endWell(ending);
-  }
-
-  #endWell(ending: Ending, last?: Buffer): void {
+  complete(attempt: number, ending: Ending, last: Buffer | undefined, nowUs: number): void {
+    this.#obey(this.#call!.complete(attempt, nowUs));
+    this.#running.delete(attempt);
     if (ending === "terminal_missing") {
       this.#context.metrics.terminalMissing(this.#arrival.route.name);
     }
     if (ending === "error") this.#settle("stream_error");
     else if (ending === "empty") this.#settle("stream_empty");
-    else this.#settle(this.#status < 400 ? "ok" : "upstream_status");
+    else this.#settle("ok");
     this.#delivery.end(last);
   }
 
+  refused(attempt: number, nowUs: number): void {
+    const { attempt: running, reception } = this.#running.get(attempt)!;
+    const { rawHeaders, status } = reception;
+    this.#noteFirstHead(nowUs);
+    this.#refused = reception.isWhole ? reception : undefined;
+    // A body that is larger than any error is not waited for.
+    running.cancel();
+    this.#running.delete(attempt);
+    const should = findHeader(rawHeaders, "x-should-retry");
+    const failure: Failure = {
+      kind: "status",
+      status,
+      retryAfterUs: readRetryAfterUs(
+        (name) => findHeader(rawHeaders, name) || undefined,
+        this.#context.clock.wallMs(),
+      ),
+      shouldRetry: should === "true" ? true : should === "false" ? false : undefined,
+    };
+    this.#obey(this.#call!.failed(attempt, failure, nowUs));
+  }
+
+  errorInBand(attempt: number, error: UpstreamError, nowUs: number): void {
+    this.#errorInBand = error;
+    this.#cancel(attempt);
+    const failure = plainFailure("stream_error", error.status ?? 500);
+    this.#obey(this.#call!.failed(attempt, failure, nowUs));
+  }
+
+  fault(attempt: number, fault: Fault, nowUs: number): void {
+    this.#fault = fault.error;
+    this.#running.delete(attempt);
+    this.#obey(this.#call!.failed(attempt, plainFailure(fault.kind), nowUs));
+  }
+
+  // Time.
+
+  #arm(): void {
+    if (this.#call !== undefined && this.#outcome === undefined) this.#timer.arm(this.#call.dueUs);
+  }
+
+  /** A model may think for longer than its caller waits for a head: then the head goes out alone. */
+  #armGate(): void {
+    const { clock, limits } = this.#context;
+    if (limits.gateUs === 0 || this.#outcome !== undefined || this.#winner !== undefined) return;
+    this.#cancelGate = clock.at(this.#readyUs + limits.gateUs, () => {
+      for (const [number, { reception }] of this.#running) {
+        if (reception.head === undefined || reception.stream === undefined) continue;
+        this.#writeHead(reception, number);
+        return;
+      }
+    });
+  }
+
   #hold(): void {
-    this.#blockedUs = this.#context.clock.nowUs();
-    this.#attempt?.pause();
+    const nowUs = this.#context.clock.nowUs();
+    this.#blockedUs = nowUs;
+    this.#call?.pause(nowUs);
+    this.#winner?.attempt.pause();
   }
 
   #release(): void {
-    this.#heldUs += this.#context.clock.nowUs() - (this.#blockedUs ?? 0);
+    const nowUs = this.#context.clock.nowUs();
+    this.#heldUs += nowUs - (this.#blockedUs ?? nowUs);
     this.#blockedUs = undefined;
-    this.#attempt?.resume();
+    this.#call?.resume(nowUs);
+    this.#winner?.attempt.resume();
+    this.#arm();
   }
 
-  /** For the client's own timeline: what the gateway took, what the upstream took, and on which connection. */
-  #marks(nowUs: number): string[] {
-    const attempt = this.#attempt!;
-    const ownMs = (attempt.dispatchedUs - this.#readyUs) / 1_000;
-    const upstreamMs = (nowUs - attempt.dispatchedUs) / 1_000;
-    return [
-      "server-timing",
-      `manx;dur=${ownMs.toFixed(3)}, upstream;dur=${upstreamMs.toFixed(3)}`,
-      "x-manx-connection",
-      attempt.isWarm ? "reused" : "new",
-      "x-manx-attempts",
-      String(this.#attempts),
-    ];
-  }
-
-  #observe(head: ResponseHead): void {
-    const { route, receivedUs } = this.#arrival;
-    if (head.isEncoded) {
-      if (head.isEventStream) this.#context.metrics.streamUnread("encoded");
-    } else if (head.isEventStream) {
-      if (route.format !== null) this.#observer = new StreamObserver(route.format, receivedUs);
-    } else if (head.isJson && head.isUnsized) this.#observer = new JsonObserver();
+  #marks(number: number): string[] {
+    const nowUs = this.#context.clock.nowUs();
+    return timelineMarks({
+      readyUs: this.#readyUs,
+      sentUs: this.#call!.records[number]?.sentUs ?? nowUs,
+      nowUs,
+      isWarm: this.#running.get(number)?.attempt.isWarm ?? false,
+      attempts: this.#attemptsMade,
+    });
   }
 
   /** The first outcome counts. */
@@ -197,11 +362,21 @@ export class Exchange implements AttemptSink {
     if (this.#outcome !== undefined) return;
     this.#outcome = outcome;
     this.#endedUs = this.#context.clock.nowUs();
+    this.#timer.stop();
+    this.#cancelGate?.();
+  }
+
+  #abandon(): void {
+    const call = this.#call;
+    if (call === undefined || call.isOver) return;
+    for (const decision of call.abandon(this.#context.clock.nowUs())) {
+      if (decision.do === "cancel") this.#cancel(decision.attempt);
+    }
   }
 
   #close(): void {
     this.#settle("client_cancelled");
-    this.#attempt?.cancel();
+    this.#abandon();
     const { route, receivedUs } = this.#arrival;
     const { metrics } = this.#context;
     metrics.requestEnds({
@@ -212,9 +387,13 @@ export class Exchange implements AttemptSink {
       requestBytes: this.#requestBytes,
       responseBytes: this.#delivery.bytes,
     });
-    if (this.#observer instanceof StreamObserver) {
-      metrics.streamEnds(route.name, this.#observer.metrics);
-      if (this.#observer.faults > 0) metrics.streamUnread("faulty");
+    const stream = this.#winner?.reception.stream;
+    if (stream !== undefined) {
+      stream.end(this.#endedUs - this.#heldUs);
+      metrics.streamEnds(route.name, stream.metrics);
+      if (stream.faults > 0) metrics.streamUnread("faulty");
+    } else if (this.#winner?.reception.head?.isEventStream === true) {
+      metrics.streamUnread("encoded");
     }
     this.#onClosed(this);
   }

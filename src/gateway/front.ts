@@ -6,16 +6,14 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { ManxError, toManxError } from "../core/index.ts";
 import { type ErrorDialect, readBody, sendError, sendJson } from "../http/index.ts";
 import { VERSION } from "../version.ts";
-import { answerError } from "./early-end.ts";
+import { refuseEncoded } from "./call-intent.ts";
+import { answerEnd, ownEnd } from "./early-end.ts";
 import { Exchange, type ExchangeContext } from "./exchange.ts";
-import { requestHeaders } from "./headers.ts";
+import type { Upstream } from "./model-routes.ts";
 import { findRoute, guessDialect, type Route } from "./routes.ts";
 
 export interface FrontOptions extends ExchangeContext {
-  /** Before each path, from the upstream's URL. */
-  readonly prefix: string;
-  /** Name of this gateway in `Via`; a request that carries it already runs in a circle. */
-  readonly via: string;
+  readonly upstreams: readonly Upstream[];
 }
 
 /** Queued bytes per client before `write` says stop; the upstream is then not read until they are gone. */
@@ -73,6 +71,7 @@ export class Front {
     try {
       route = findRoute(method, url);
       this.#refuseCircle(request);
+      refuseEncoded(request.headers);
       body = this.#reserveBody(request);
     } catch (thrown) {
       const dialect = guessDialect(url, request.headers["anthropic-version"]);
@@ -99,10 +98,10 @@ export class Front {
       this.#bodiesBytes += body.length - heldBytes;
       heldBytes = body.length;
       exchange.forward({
-        method: arrival.route.method,
-        path: this.#options.prefix + (request.url ?? ""),
-        headers: requestHeaders(request.rawHeaders, this.#options.via),
-        body: body.length === 0 ? null : body,
+        target: request.url ?? "",
+        rawHeaders: request.rawHeaders,
+        headers: request.headers,
+        body,
       });
     };
     readBody(request, this.#options.limits.bodyBytes)
@@ -121,11 +120,13 @@ export class Front {
   }
 
   #answerItself(url: string, response: ServerResponse): boolean {
-    const { metrics, limits, pool } = this.#options;
+    const { metrics, limits, upstreams } = this.#options;
     const path = url.split("?", 1)[0];
     if (path === "/health") {
-      const upstream = { origin: pool.origin.origin, open: pool.open, idle: pool.idle };
-      const more = url.includes("verbose") ? { upstream, limits } : {};
+      const shown = upstreams.map(({ name, pool }) => {
+        return { name, origin: pool.origin.origin, open: pool.open, idle: pool.idle };
+      });
+      const more = url.includes("verbose") ? { upstreams: shown, limits } : {};
       sendJson(response, 200, { status: "ok", version: VERSION, ...more });
       return true;
     }
@@ -171,6 +172,6 @@ export class Front {
 
   #refuse(response: ServerResponse, error: ManxError, dialect: ErrorDialect): void {
     this.#options.metrics.requestRefused("none", error.status);
-    answerError(response, error, dialect);
+    answerEnd(response, ownEnd(error, dialect));
   }
 }

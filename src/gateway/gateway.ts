@@ -2,9 +2,12 @@
 import { type Clock, realClock } from "../clock/index.ts";
 import { type ManxError, US_PER_S } from "../core/index.ts";
 import { close, listen } from "../http/index.ts";
+import type { CallPolicy } from "../policy/index.ts";
 import { Front } from "./front.ts";
 import { completeLimits, type GatewayLimits } from "./limits.ts";
 import { GatewayMetrics } from "./metrics.ts";
+import { ModelRoutes, type Upstream } from "./model-routes.ts";
+import { routeToAll } from "./route-to-all.ts";
 import { downError } from "./upstream-fault.ts";
 import { UpstreamPool } from "./upstream-pool.ts";
 import { parseUpstream } from "./upstream-url.ts";
@@ -19,6 +22,8 @@ export interface GatewayOptions {
   readonly port?: number;
   readonly clock?: Clock;
   readonly limits?: Partial<GatewayLimits>;
+  /** How calls are retried, hedged and given up; what is left out is as in `CALL_POLICY`. */
+  readonly policy?: Partial<CallPolicy>;
   /** Upstream connections that are opened at the start and kept open. Default 4, at most `limits.connections`. */
   readonly preconnect?: number;
 }
@@ -61,11 +66,13 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const limits = completeLimits(options.limits ?? {});
   const clock = options.clock ?? realClock;
   const pool = new UpstreamPool(origin, limits, clock);
+  const upstream: Upstream = { name: "upstream", pool, prefix, credentials: null };
+  const routes = new ModelRoutes([routeToAll(upstream, limits, options.policy ?? {})]);
   const metrics = new GatewayMetrics(pool);
   gatewaysMade += 1;
   // Differs between processes and machines well enough to find a circle: the instant in µs of one of them.
   const via = `manx-${clock.nowUs().toString(36)}-${gatewaysMade}`;
-  const front = new Front({ pool, limits, clock, metrics, prefix, via });
+  const front = new Front({ routes, upstreams: [upstream], limits, clock, metrics, via });
   const url = await listen(front.server, {
     port: options.port ?? 0,
     ...(options.host !== undefined && { host: options.host }),

@@ -3,7 +3,8 @@
  * `Connection` names (RFC 9110, 7.6.1): a client's `Connection: close` passed on would end the pool's reuse, an
  * upstream's would end the client's. All others pass as they came, in order, repeated ones too; credentials with them.
  *
- * `Accept-Encoding` and `Content-Encoding` pass unchanged: the bytes do as well.
+ * `Content-Encoding` passes unchanged: the bytes do as well. `Accept-Encoding` does not where the gateway reads along: a
+ * stream that nobody can read cannot be seen to stall.
  */
 
 /** Flat list: name, value, name, value. */
@@ -49,12 +50,35 @@ function pass(from: readonly string[], stopped: ReadonlySet<string>): HeaderList
   return kept;
 }
 
-/**
- * @param rawHeaders of the client's request.
- * @param via this gateway's own name, for `Via`.
- */
-export function requestHeaders(rawHeaders: readonly string[], via: string): HeaderList {
-  const kept = pass(rawHeaders, NOT_FORWARDED);
+/** Who the caller is to the gateway; where the gateway has a key of its own, none of its caller's business upstream. */
+const CREDENTIALS = ["authorization", "x-api-key", "api-key", "cookie"];
+const NOT_FORWARDED_WITH_KEY = new Set([...NOT_FORWARDED, ...CREDENTIALS]);
+
+export interface RequestHeaderOptions {
+  /** This gateway's own name, for `Via`. */
+  readonly via: string;
+  /** The gateway's key for the upstream, as headers; null passes the caller's on. */
+  readonly credentials: HeaderList | null;
+  /** The answer is read on the side, so it must come in the clear. */
+  readonly inTheClear: boolean;
+}
+
+/** @param rawHeaders of the client's request. */
+export function requestHeaders(
+  rawHeaders: readonly string[],
+  { via, credentials, inTheClear }: RequestHeaderOptions,
+): HeaderList {
+  const passed = pass(rawHeaders, credentials === null ? NOT_FORWARDED : NOT_FORWARDED_WITH_KEY);
+  const kept: HeaderList = [];
+  for (let i = 0; i < passed.length; i += 2) {
+    const name = passed[i]!.toLowerCase();
+    // What is between the caller and this gateway, and what would hide the answer from it.
+    if (name.startsWith("x-manx-") && name !== "x-manx-fault" && name !== "x-manx-tenant") continue;
+    if (inTheClear && name === "accept-encoding") continue;
+    kept.push(passed[i]!, passed[i + 1]!);
+  }
+  if (inTheClear) kept.push("accept-encoding", "identity");
+  if (credentials !== null) kept.push(...credentials);
   kept.push("via", `1.1 ${via}`);
   return kept;
 }
@@ -70,31 +94,28 @@ export interface ResponseHead {
   readonly isEncoded: boolean;
 }
 
-/**
- * @param rawHeaders of the upstream's response, names and values in turn.
- * @param added further headers, such as Server-Timing.
- */
-export function responseHead(rawHeaders: readonly string[], added: HeaderList): ResponseHead {
+/** @param rawHeaders of the upstream's response, names and values in turn. */
+export function responseHead(rawHeaders: readonly string[]): ResponseHead {
   const passed = pass(rawHeaders, HOP_BY_HOP);
-  const type = find(passed, "content-type").toLowerCase();
+  const type = findHeader(passed, "content-type").toLowerCase();
   const isEventStream = type.startsWith("text/event-stream");
-  const encoding = find(passed, "content-encoding").trim().toLowerCase();
+  const encoding = findHeader(passed, "content-encoding").trim().toLowerCase();
   const headers = isEventStream
-    ? eventStreamHeaders(passed, find(passed, "cache-control"))
+    ? eventStreamHeaders(passed, findHeader(passed, "cache-control"))
     : passed;
-  headers.push(...added);
   return {
     headers,
     isEventStream,
     isJson: type.startsWith("application/json"),
     isUnsized:
-      find(passed, "content-length") === "" && find(rawHeaders, "transfer-encoding") === "",
+      findHeader(passed, "content-length") === "" &&
+      findHeader(rawHeaders, "transfer-encoding") === "",
     isEncoded: encoding !== "" && encoding !== "identity",
   };
 }
 
 /** @returns the first value, "" if there is none. */
-function find(headers: readonly string[], wanted: string): string {
+export function findHeader(headers: readonly string[], wanted: string): string {
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i]!;
     if (name.length === wanted.length && name.toLowerCase() === wanted) return headers[i + 1]!;
@@ -109,5 +130,14 @@ function eventStreamHeaders(headers: HeaderList, cacheControl: string): HeaderLi
   const directives = cacheControl === "" ? ["no-cache"] : [cacheControl];
   if (!/no-transform/i.test(cacheControl)) directives.push("no-transform");
   kept.push("cache-control", directives.join(", "), "x-accel-buffering", "no");
+  return kept;
+}
+
+const REPLACED_IN_REFUSALS = new Set(["x-should-retry", "content-length"]);
+
+/** @param headers of an upstream's refusal, whose body has been read whole. */
+export function refusalHead(headers: readonly string[], bodyBytes: number): HeaderList {
+  const kept = pass(headers, REPLACED_IN_REFUSALS);
+  kept.push("content-length", String(bodyBytes));
   return kept;
 }

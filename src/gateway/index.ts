@@ -7,5 +7,13 @@ export {
   startGateway,
 } from "./gateway.ts";
 export { GATEWAY_LIMITS, type GatewayLimits } from "./limits.ts";
+export {
+  type PromptShape,
+  promptShape,
+  type ReplicaOptions,
+  ReplicaSet,
+  type ReplicaSetOptions,
+  type ReplicaStatus,
+} from "./replicas/index.ts";
 export { OUTCOMES, type Outcome } from "./upstream-fault.ts";
 export { parseUpstream, type UpstreamUrl } from "./upstream-url.ts";

@@ -5,6 +5,7 @@
  */
 import { Counter, Gauge, Registry } from "prom-client";
 import { US_PER_S } from "../core/index.ts";
+import type { BeginCause } from "../policy/index.ts";
 import type { StreamMetrics } from "../stream/index.ts";
 import { RouteHistogram } from "./route-histogram.ts";
 import type { Outcome } from "./upstream-fault.ts";
@@ -150,7 +151,7 @@ export class GatewayMetrics {
     this.#overhead.record(route, overheadUs);
   }
 
-  retryBegins(reason: "reuse_race"): void {
+  retryBegins(reason: BeginCause): void {
     this.#retries.inc({ reason });
   }
 

@@ -1,10 +1,15 @@
-/** An event stream in a wire format that can be decoded: whether it was whole, and its times. */
+/** An event stream in a wire format that can be decoded: whether it was whole, how it gets on, and its times. */
 import {
   createDecoder,
+  isOutput,
+  isProgress,
   type StreamDecoder,
+  type StreamEvent,
   type StreamFormat,
   type StreamMetrics,
   StreamTimeline,
+  type TokenUsage,
+  type UpstreamError,
 } from "../stream/index.ts";
 import type { BodyObserver, Ending } from "./observer.ts";
 
@@ -15,6 +20,12 @@ export class StreamObserver implements BodyObserver {
   readonly #decoder: StreamDecoder;
   readonly #timeline: StreamTimeline;
   #ending: Ending | undefined;
+  /** The model has put something out, or said that it will not: there is something to deliver. */
+  hasContent = false;
+  /** Of the last read. */
+  hasProgress = false;
+  isThinking = true;
+  error: UpstreamError | undefined;
 
   /** @param intendedUs when the request came; the clock of every instant here stands still while the client holds up. */
   constructor(format: StreamFormat, intendedUs: number) {
@@ -27,12 +38,30 @@ export class StreamObserver implements BodyObserver {
   }
 
   push(bytes: Buffer, nowUs: number): void {
+    this.hasProgress = false;
     if (this.#ending !== undefined) return;
     try {
-      this.#timeline.add(this.#decoder.push(bytes, nowUs));
+      const events = this.#decoder.push(bytes, nowUs);
+      this.#timeline.add(events);
+      for (const event of events) this.#note(event);
     } catch {
       // A decoder does not throw; if one does, it must not take the stream with it.
       this.#ending = "unknown";
+      this.hasContent = true;
+    }
+  }
+
+  #note(event: StreamEvent): void {
+    if (!isProgress(event)) return;
+    this.hasProgress = true;
+    if (event.type === "error") {
+      this.error ??= event;
+      return;
+    }
+    this.isThinking = event.type === "reasoning-delta" || event.type === "reasoning-signature";
+    if (event.type === "block-start") this.isThinking = event.kind === "reasoning";
+    else if (isOutput(event) || event.type === "finish" || event.type === "done") {
+      this.hasContent = true;
     }
   }
 
@@ -47,6 +76,10 @@ export class StreamObserver implements BodyObserver {
 
   get metrics(): StreamMetrics {
     return this.#timeline.metrics();
+  }
+
+  get usage(): TokenUsage {
+    return this.#decoder.completion.usage;
   }
 
   /** Frames that could not be read; an early end is none. */

@@ -42,6 +42,11 @@ export class UpstreamPool {
     this.#connector = buildConnector({ timeout: 0, allowH2: false });
   }
 
+  /** Connections, and so requests, at a time. */
+  get connectionsMax(): number {
+    return this.#limits.connections;
+  }
+
   get open(): number {
     return this.#open.size;
   }

@@ -80,7 +80,8 @@ describe("casebook GW-14", () => {
   it("passes gzipped events on as they come, byte for byte", async () => {
     const { delaysMs, headers, made, parts, gateway, asked } = await gapsMs(true);
     expectPaced(delaysMs);
-    expect(asked["accept-encoding"]).toBe("gzip, br");
+    // The gateway asks for plain events, since it could not see a gzipped stream stall; this upstream does as it likes.
+    expect(asked["accept-encoding"]).toBe("identity");
     expect(headers["content-encoding"]).toBe("gzip");
     const bytes = Buffer.concat(made.arrived.map((each) => each.bytes));
     expect(bytes.equals(Buffer.concat(parts))).toBe(true);

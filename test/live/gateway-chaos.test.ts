@@ -5,6 +5,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Gateway, startGateway } from "../../src/gateway/index.ts";
+import { CALL_POLICY } from "../../src/policy/index.ts";
 import { call } from "../support/http-call.ts";
 import { until } from "../support/live-gateway.ts";
 import {
@@ -74,7 +75,10 @@ describe("under chaos", () => {
   beforeAll(async () => {
     upstream = await startReplayServer(() => steps);
     const limits = { headersUs: 60_000, gapUs: 60_000, writeUs: 60_000, drainUs: 100_000 };
-    gateway = await startGateway({ upstream: upstream.url, preconnect: 1, limits });
+    const retry = { ...CALL_POLICY.retry, attemptsMax: 2, backoffBaseUs: 2_000 };
+    // Nobody is ever well here: a breaker would only keep the calls from the upstream.
+    const policy = { retry, breaker: null };
+    gateway = await startGateway({ upstream: upstream.url, preconnect: 1, limits, policy });
   });
 
   afterAll(async () => {

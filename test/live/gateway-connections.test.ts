@@ -152,7 +152,7 @@ describe("a kept connection that dies as a request goes out", () => {
       { preconnect: 0 },
     );
     await answer(chatUrl);
-    expect((await answer(chatUrl)).clean).toBe(false);
+    expect((await answer(chatUrl)).status).toBe(502);
     expect(upstream.hits).toHaveLength(2);
   });
 });

@@ -69,15 +69,30 @@ describe.each(DIALECTS)("a $name stream", ({ path, start, terminal }) => {
 });
 
 describe("a body that is no event stream", () => {
-  it("cut in the middle breaks the client's connection, so that it cannot be taken for whole", async () => {
+  it("cut in the middle is held until then, and told as an error with its status", async () => {
     for (const end of ["fin", "rst"] as const) {
       const opening = head(200, { "content-type": "application/json", "content-length": "100" });
       const { chatUrl, gateway } = await liveGateway(() => [
         { bytes: `${opening}{"a":` },
         { afterMs: 20, end },
       ]);
+      const { status, text, clean } = await answer(chatUrl);
+      expect([status, clean]).toEqual([502, true]);
+      expect(JSON.parse(text)).toMatchObject({ error: { code: "MANX_STREAM_INCOMPLETE" } });
+      await until(() => gateway.inFlight() === 0);
+      expect(await requests(gateway, { status: 502, outcome: "stream_incomplete" })).toBe(1);
+    }
+  });
+
+  it("too large to be held and then cut breaks the client's connection, so that it cannot be taken for whole", async () => {
+    for (const end of ["fin", "rst"] as const) {
+      const opening = head(200, { "content-type": "application/json", "content-length": "500000" });
+      const { chatUrl, gateway } = await liveGateway(() => [
+        { bytes: `${opening}{"a":"${"x".repeat(300_000)}` },
+        { afterMs: 50, end },
+      ]);
       const made = call(chatUrl);
-      await made.head;
+      expect((await made.head).statusCode).toBe(200);
       expect((await made.ended).clean).toBe(false);
       await until(() => gateway.inFlight() === 0);
       expect(await requests(gateway, { status: 200, outcome: "stream_incomplete" })).toBe(1);

@@ -135,7 +135,7 @@ describe("bodies and heads", () => {
     const { chatUrl, gateway } = await liveGateway(() => [{ afterMs: 100, ...ok[0] }], {
       limits: { bodiesBytes: 1_000 },
     });
-    const body = "x".repeat(600);
+    const body = JSON.stringify({ input: "x".repeat(585) });
     const first = answer(chatUrl, { body });
     await until(() => gateway.inFlight() === 1);
     expect((await answer(chatUrl, { body })).status).toBe(429);

@@ -1,6 +1,7 @@
 /** A gateway in front of a scripted upstream; both are closed when the test ends. */
 import { onTestFinished } from "vitest";
 import { type Gateway, type GatewayOptions, startGateway } from "../../src/gateway/index.ts";
+import { CALL_POLICY } from "../../src/policy/index.ts";
 import {
   type Hit,
   type ReplayServer,
@@ -25,6 +26,8 @@ export async function liveGateway(
   const upstream = await startReplayServer(script);
   const gateway = await startGateway({
     upstream: upstream.url,
+    // One attempt, so that a test sees what becomes of it; those about retries say so.
+    policy: { retry: { ...CALL_POLICY.retry, attemptsMax: 1 } },
     ...options,
     // Nothing that a test leaves open may hold it up.
     limits: { drainUs: 100_000, ...options.limits },

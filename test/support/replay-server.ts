@@ -200,10 +200,15 @@ export const EVENT_STREAM_HEAD = head(200, {
 });
 
 /** A whole JSON answer. */
-export function json(status: number, value: unknown): string {
+export function json(
+  status: number,
+  value: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): string {
   const body = JSON.stringify(value);
   const length = String(Buffer.byteLength(body));
-  return head(status, { "content-type": "application/json", "content-length": length }) + body;
+  const all = { "content-type": "application/json", "content-length": length, ...headers };
+  return head(status, all) + body;
 }
 
 /** One chat chunk as it stands on the wire. */

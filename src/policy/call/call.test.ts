@@ -8,9 +8,9 @@ const MS = 1_000;
 const S = 1_000_000;
 
 describe("a call in any world", () => {
-  // The driver asserts after each decision; 100,000 seeds run by `npm run fuzz:gateway`.
+  // The driver asserts after each decision; 100,000 seeds run by `npm run fuzz:call`.
   it("ends once, by its deadline, with every attempt accounted for", () => {
-    for (let seed = 0; seed < 2_000; seed += 1) playRandomCall(seed);
+    for (let seed = 0; seed < 2_000; seed += 1) expect(() => playRandomCall(seed)).not.toThrow();
   });
 });
 

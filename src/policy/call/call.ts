@@ -10,9 +10,7 @@
  * Invariants: at most one `deliver`; nothing begins after it, nor after `fail`, nor once the caller has left; each attempt
  * that began ends once; the deadline ends everything.
  */
-import type { Random } from "../../clock/index.ts";
 import { assert } from "../../core/index.ts";
-import type { AttemptBudget } from "./attempt-budget.ts";
 import { AttemptClock } from "./attempt-clock.ts";
 import {
   type AttemptEnd,
@@ -20,56 +18,11 @@ import {
   type BeginCause,
   beginRecord,
 } from "./attempt-record.ts";
-import type { CallPolicy } from "./call-policy.ts";
+import type { CallDecision, CallFailure } from "./call-decision.ts";
+import type { CallRequest, CallRoute } from "./call-request.ts";
 import { type Failure, isIllness, type NextTry, nextTry, plainFailure } from "./failure.ts";
-import type { HedgeGovernor } from "./hedge-governor.ts";
 import type { Target } from "./target.ts";
 import { chooseTarget } from "./target-choice.ts";
-
-export interface CallRequest {
-  /** Tokens of the prompt, as well as they can be told. */
-  readonly inputTokens: number;
-  readonly isStream: boolean;
-  /** No effect beyond the answer: it may be computed twice. */
-  readonly isRepeatable: boolean;
-  readonly receivedUs: number;
-  /** What the caller itself has set, as an instant; infinite if nothing. */
-  readonly deadlineUs: number;
-}
-
-/** What the calls of one route share. */
-export interface CallRoute {
-  readonly policy: CallPolicy;
-  readonly targets: readonly Target[];
-  readonly retries: AttemptBudget;
-  readonly hedges: AttemptBudget;
-  /** null: never. */
-  readonly hedger: HedgeGovernor | null;
-  readonly random: Random;
-}
-
-export type CallDecision =
-  | {
-      readonly do: "begin";
-      readonly attempt: number;
-      readonly target: number;
-      readonly cause: BeginCause;
-      /** On a connection that is not a kept one. */
-      readonly fresh: boolean;
-    }
-  /** Stop it at once; it says nothing any more. */
-  | { readonly do: "cancel"; readonly attempt: number; readonly why: AttemptEnd }
-  /** Its answer, from the first byte, is the caller's. */
-  | { readonly do: "deliver"; readonly attempt: number }
-  | { readonly do: "fail"; readonly failure: CallFailure };
-
-export interface CallFailure extends Omit<Failure, "kind"> {
-  readonly kind: Failure["kind"] | "deadline" | "no_target";
-  /** Which attempt failed last; undefined if none did. */
-  readonly attempt: number | undefined;
-  /** Some of the answer is with the caller already. */
-  readonly isAfterContent: boolean;
-}
 
 interface Live {
   readonly record: AttemptRecord;
@@ -159,7 +112,13 @@ export class Call {
     const { record } = live;
     record.contentUs = nowUs;
     live.clock.content(nowUs);
-    this.#targetOf(live).content(this.#request.inputTokens, nowUs - record.beganUs, nowUs);
+    const target = this.#targetOf(live);
+    // Without a stream the whole generation lies before the first byte: another quantity, that says nothing of this one.
+    if (this.#request.isStream) {
+      target.content(this.#request.inputTokens, nowUs - record.beganUs, nowUs);
+    } else {
+      target.end("good", nowUs);
+    }
     if (this.#hedgeAtUs !== Number.POSITIVE_INFINITY) this.#route.hedger?.notePrompt();
     this.#deliver(live, nowUs);
     return this.#take();

@@ -2,13 +2,8 @@
 export { AttemptBudget, type AttemptBudgetOptions } from "./attempt-budget.ts";
 export type { AttemptEnd, AttemptRecord, BeginCause } from "./attempt-record.ts";
 export type { BreakerState } from "./breaker.ts";
-export {
-  Call,
-  type CallDecision,
-  type CallFailure,
-  type CallRequest,
-  type CallRoute,
-} from "./call.ts";
+export { Call } from "./call.ts";
+export type { CallDecision, CallFailure } from "./call-decision.ts";
 export {
   type BreakerPolicy,
   CALL_POLICY,
@@ -18,6 +13,7 @@ export {
   type PhaseTimeouts,
   type RetryPolicy,
 } from "./call-policy.ts";
+export type { CallRequest, CallRoute } from "./call-request.ts";
 export { type Failure, type FailureKind, plainFailure } from "./failure.ts";
 export { HedgeGovernor, type HedgeRefusal } from "./hedge-governor.ts";
 export { type HeaderReader, readRetryAfterUs } from "./retry-after.ts";

@@ -7,11 +7,11 @@ import { RecentQuantile } from "./recent-quantile.ts";
 /** Upper ends of the classes in tokens; the last class is open. */
 const CLASS_TOKENS = [512, 2_048, 8_192, 32_768, 131_072];
 /** Fewer samples than this give no quantile worth acting on. */
-export const SAMPLES_MIN = 20;
+const SAMPLES_MIN = 20;
 /** About the last thousand calls of a class count. */
 const HALF_LIFE = 500;
 
-export function sizeClass(tokens: number): number {
+function sizeClass(tokens: number): number {
   let at = 0;
   while (at < CLASS_TOKENS.length && tokens > CLASS_TOKENS[at]!) at += 1;
   return at;

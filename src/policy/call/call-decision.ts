@@ -1,0 +1,26 @@
+/** What a call tells its driver to do. */
+import type { AttemptEnd, BeginCause } from "./attempt-record.ts";
+import type { Failure } from "./failure.ts";
+
+export type CallDecision =
+  | {
+      readonly do: "begin";
+      readonly attempt: number;
+      readonly target: number;
+      readonly cause: BeginCause;
+      /** On a connection that is not a kept one. */
+      readonly fresh: boolean;
+    }
+  /** Stop it at once; it says nothing any more. */
+  | { readonly do: "cancel"; readonly attempt: number; readonly why: AttemptEnd }
+  /** Its answer, from the first byte, is the caller's. */
+  | { readonly do: "deliver"; readonly attempt: number }
+  | { readonly do: "fail"; readonly failure: CallFailure };
+
+export interface CallFailure extends Omit<Failure, "kind"> {
+  readonly kind: Failure["kind"] | "deadline" | "no_target";
+  /** Which attempt failed last; undefined if none did. */
+  readonly attempt: number | undefined;
+  /** Some of the answer is with the caller already. */
+  readonly isAfterContent: boolean;
+}
