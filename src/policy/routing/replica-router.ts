@@ -160,6 +160,10 @@ export class ReplicaRouter {
     this.#book.report(replica, report, nowUs);
   }
 
+  isEjected(replica: number): boolean {
+    return this.#health[replica]!.isEjected;
+  }
+
   isProbeDue(replica: number, nowUs: number): boolean {
     return nowUs >= this.#health[replica]!.nextProbeUs;
   }
