@@ -1,7 +1,8 @@
 /** GW-03 — Chunks with no usable choice: Azure preamble, `choices:null`, choice without delta, usage-only tail. */
 import { describe, expect, it } from "vitest";
 import { createDecoder, StreamTimeline } from "../../src/stream/index.ts";
-import { bytesOf, chatWire, textIn } from "../support/wire-text.ts";
+import { StreamTranslator } from "../../src/translate/index.ts";
+import { bytesOf, chatWire, decode, textIn } from "../support/wire-text.ts";
 
 const FRAMES = [
   {
@@ -53,6 +54,23 @@ describe("GW-03: chunks with no usable choice", () => {
       usage: { inputTokens: 10, outputTokens: 1, totalTokens: 11 },
       usageComplete: true,
       faults: 0,
+    });
+  });
+
+  it.each(["anthropic-messages", "openai-responses"] as const)("and in %s too", (to) => {
+    const translator = new StreamTranslator("openai-chat", to, { id: "gen" });
+    const frames = FRAMES.map((frame) => translator.push(bytesOf(chatWire(frame)), 0));
+    // The first text is out with the read that brought it.
+    expect(decode(to, frames[1]!).text).toBe("Hi");
+    const wire = Buffer.concat([...frames, translator.end(0).bytes]);
+    const { text, completion } = decode(to, wire);
+    expect(text).toBe("Hi");
+    expect(completion).toMatchObject({
+      state: "complete",
+      terminalMissing: false,
+      model: "m",
+      reason: "stop",
+      usage: { inputTokens: 10, outputTokens: 1 },
     });
   });
 });

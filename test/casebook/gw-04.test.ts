@@ -1,7 +1,8 @@
 /** GW-04 — `overloaded_error` after content has begun (reading and telling it; the gateway's half is live). */
 import { describe, expect, it } from "vitest";
 import { encodeChatChunk } from "../../src/stream/index.ts";
-import { chatWire, decode, messagesWire, typesIn } from "../support/wire-text.ts";
+import { StreamTranslator } from "../../src/translate/index.ts";
+import { bytesOf, chatWire, decode, messagesWire, typesIn } from "../support/wire-text.ts";
 
 const WIRE = messagesWire(
   {
@@ -43,6 +44,35 @@ describe("GW-04: an error after content has begun", () => {
       state: "error",
       error: { errorType: "overloaded_error", status: 529 },
     });
+  });
+
+  it.each([
+    ["openai-chat", /\ndata: \{"error":\{"message":"Overloaded"[^\n]*\n\n$/],
+    ["openai-responses", /\nevent: response.failed\ndata: [^\n]*"message":"Overloaded"[^\n]*\n\n$/],
+  ] as const)("is the last word in the dialect of %s", (to, lastFrame) => {
+    const translator = new StreamTranslator("anthropic-messages", to, { id: "gen" });
+    const pushed = translator.push(bytesOf(WIRE), 0);
+    const { bytes, isComplete } = translator.end(0);
+    const wire = new TextDecoder().decode(Buffer.concat([pushed, bytes]));
+    expect(isComplete).toBe(false);
+    expect(wire).toMatch(lastFrame);
+    expect(wire).not.toMatch(/\[DONE\]|"finish_reason":"|response.completed/);
+    expect(decode(to, wire).text).toBe("The answer");
+  });
+
+  it("is an error event to Anthropic's client, whoever said it", () => {
+    const said = chatWire(
+      { id: "x", choices: [{ index: 0, delta: { content: "The answer" } }] },
+      { error: { message: "Overloaded", type: "server_error", code: 503 } },
+    );
+    const translator = new StreamTranslator("openai-chat", "anthropic-messages", { id: "gen" });
+    const wire = new TextDecoder().decode(translator.push(bytesOf(said), 0));
+    expect(
+      wire.endsWith(
+        'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n',
+      ),
+    ).toBe(true);
+    expect(translator.end(0)).toEqual({ bytes: new Uint8Array(0), isComplete: false });
   });
 
   it.each([

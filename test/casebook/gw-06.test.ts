@@ -30,12 +30,24 @@ const CASES = [
     "terminal missing",
     messagesWire(START, BLOCK, TEXT, STOP, END_TURN),
   ],
+  [
+    "a response without its terminal event",
+    "incomplete",
+    messagesWire(
+      { type: "response.created", response: { id: "resp_1" } } as never,
+      { type: "response.output_text.delta", output_index: 0, delta: "Hello" } as never,
+      { type: "response.output_text.done", output_index: 0, text: "Hello" } as never,
+    ),
+  ],
   ["(8) a block that was not stopped", "incomplete", messagesWire(START, BLOCK, TEXT)],
 ] as const;
 
 describe("GW-06: an ended stream", () => {
   it.each(CASES)("%s: %s", (_, expected, wire) => {
-    const format = wire.startsWith("event:") ? "anthropic-messages" : "openai-chat";
+    const messages = wire.startsWith("event: response.")
+      ? "openai-responses"
+      : "anthropic-messages";
+    const format = wire.startsWith("event:") ? messages : "openai-chat";
     const { completion, events } = decode(format, wire);
     const isTerminalMissing = expected === "terminal missing";
     expect(completion.state).toBe(isTerminalMissing ? "complete" : expected);
