@@ -1,12 +1,15 @@
 /**
  * Rows of the Azure LLM inference traces (github.com/Azure/AzurePublicDataset): a CSV with the columns TIMESTAMP,
- * ContextTokens and GeneratedTokens. Columns are found by name, so more of them or another order is fine. Times are
+ * ContextTokens and GeneratedTokens. Columns are found by name, so more of them or another order is fine; Priority and
+ * Tenant, which Azure's own traces do not have, are read where they are there. Times are
  * UTC, `2023-11-16 18:15:46.6805900` or, in the traces of 2024, with an offset `+00:00`; read digit by digit, since
  * `Date` would drop everything below a millisecond.
  */
 import { ManxError } from "../core/index.ts";
 import {
+  callerOf,
   excerpt,
+  isProblem,
   isTokenCount,
   lengthProblem,
   type RowParser,
@@ -34,6 +37,8 @@ export function azureParser(header: string, where: string): RowParser {
     number,
     number,
   ];
+  const priority = optionalColumnOf(found, "Priority", where);
+  const tenant = optionalColumnOf(found, "Tenant", where);
   return {
     format: "azure-llm",
     parse(line: string): TraceRow | RowProblem {
@@ -52,7 +57,10 @@ export function azureParser(header: string, where: string): RowParser {
       if (!isTokenCount(promptTokens)) return lengthProblem("ContextTokens", cells[prompt]);
       const outputTokens = wholeNumber(cells[output]!);
       if (!isTokenCount(outputTokens)) return lengthProblem("GeneratedTokens", cells[output]);
-      return { instant, promptTokens, outputTokens };
+      const urgency = priority === undefined ? undefined : wholeNumber(cells[priority]!);
+      const caller = callerOf(urgency, tenant === undefined ? undefined : cells[tenant]);
+      if (isProblem(caller)) return caller;
+      return { instant, promptTokens, outputTokens, ...caller };
     },
   };
 }
@@ -69,6 +77,15 @@ function columnOf(found: readonly string[], name: string, where: string): number
     expected: `the columns ${COLUMNS.join(", ")}`,
     got: excerpt(found.join(",")),
   });
+}
+
+function optionalColumnOf(
+  found: readonly string[],
+  name: string,
+  where: string,
+): number | undefined {
+  const isThere = found.some((column) => column.toLowerCase() === name.toLowerCase());
+  return isThere ? columnOf(found, name, where) : undefined;
 }
 
 /** No value of these columns needs quotes, but a spreadsheet may have put some around them. */

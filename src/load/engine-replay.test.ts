@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ENGINE_DEFAULTS } from "../engine/index.ts";
+import { ENGINE_DEFAULTS, type OrderName } from "../engine/index.ts";
 import { type ReplayOptions, replay } from "./engine-replay.ts";
 import { toResultRun } from "./replay-run.ts";
 import type { WorkRequest } from "./work-request.ts";
@@ -37,6 +37,20 @@ describe("replay", () => {
     const spread = replay({ ...options, speed: 1e12, replicas: 3 });
     expect(spread.totals.steps).toBe(6);
     expect(() => replay({ ...options, routing: "best" as never })).toThrow(/unknown routing/);
+  });
+
+  it("gives classes and tenants of the workload to the queue's order", () => {
+    // One at a time: four wait behind one that is under way, and the last of them has the long answer.
+    const odd = { ...work(1, 10, 50), priority: -1, tenant: "b" };
+    const requests = [...[0, 1, 1, 1].map((atUs) => ({ ...work(atUs, 10, 1), tenant: "a" })), odd];
+    const longestTtft = (order: OrderName) => {
+      const config = { ...ENGINE_DEFAULTS, order, ageingUs: 0, sequencesMax: 1 };
+      return replay({ ...options, requests, config }).histograms.ttftUs.toJSON().max;
+    };
+    expect(longestTtft("first-come")).toBe(99 + 400);
+    // Whoever it goes before waits for all of its 50 steps.
+    expect(longestTtft("priority")).toBe(99 + 5_000 + 300);
+    expect(longestTtft("fair-share")).toBe(99 + 5_000 + 300);
   });
 
   it("counts what can never fit as refused and not as served, and what met its budgets against all offered", () => {

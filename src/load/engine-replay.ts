@@ -13,7 +13,7 @@ import {
   type Fleet,
   type Pools,
 } from "../engine/index.ts";
-import { ROUTERS, type RouterName } from "../policy/index.ts";
+import { ROUTERS, type Router, type RouterName } from "../policy/index.ts";
 import { type Budgets, type Replay, ReplayCollector } from "./replay-collector.ts";
 import type { WorkRequest } from "./work-request.ts";
 
@@ -28,6 +28,8 @@ export interface ReplayOptions {
   readonly replicas?: number;
   /** How requests are spread over the replicas; default round robin, as a plain load balancer does it. */
   readonly routing?: RouterName;
+  /** In place of one by name, for a comparison of its settings. */
+  readonly router?: Router;
   /** Divides all intended starts: 2 offers the same requests at twice the rate. Default 1. */
   readonly speed?: number;
   readonly seed: number | null;
@@ -61,7 +63,8 @@ export function replay(options: ReplayOptions, budgets?: Budgets): Replay {
   // Before a prefill pool, all that is open is to be computed yet.
   const pendingTokens = serving.openTokens === undefined ? collect.pendingTokens : undefined;
   const cacheTokens = serving.entries[0]!.scheduler.kv.totalTokens;
-  const router = lookUp(ROUTERS, options.routing ?? "round-robin", "routing")({ cacheTokens });
+  const { routing = "round-robin" } = options;
+  const router = options.router ?? lookUp(ROUTERS, routing, "routing")({ cacheTokens });
   const speed = options.speed ?? 1;
   assert(speed > 0, "a replay has a speed above zero");
   let next = 0;

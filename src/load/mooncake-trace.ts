@@ -1,10 +1,12 @@
 /**
  * Rows of the Mooncake traces (github.com/kvcache-ai/Mooncake, FAST '25): one JSON object a line with `timestamp` in
  * milliseconds from the start, `input_length` and `output_length` in tokens, and `hash_ids`, one id per 512-token block
- * of the prompt; equal ids mean an equal prefix up to there.
+ * of the prompt; equal ids mean an equal prefix up to there. `priority` and `tenant` are read where a row has them.
  */
 import {
+  callerOf,
   excerpt,
+  isProblem,
   isTokenCount,
   lengthProblem,
   type RowParser,
@@ -29,17 +31,19 @@ export const mooncakeParser: RowParser = {
     }
     if (!isTokenCount(promptTokens)) return lengthProblem("input_length", promptTokens);
     if (!isTokenCount(outputTokens)) return lengthProblem("output_length", outputTokens);
+    const caller = callerOf(row.priority, row.tenant);
+    if (isProblem(caller)) return caller;
     const second = Math.floor(timestamp / 1_000);
     const instant = { second, nano: Math.round((timestamp - second * 1_000) * 1e6) };
     const hashes = row.hash_ids;
-    if (hashes === undefined) return { instant, promptTokens, outputTokens };
+    if (hashes === undefined) return { instant, promptTokens, outputTokens, ...caller };
     if (!isHashList(hashes, promptTokens)) {
       return {
         expected: "hash_ids, a list of at most input_length whole numbers from 0",
         got: excerpt(hashes),
       };
     }
-    return { instant, promptTokens, outputTokens, blockHashes: hashes };
+    return { instant, promptTokens, outputTokens, ...caller, blockHashes: hashes };
   },
 };
 

@@ -93,8 +93,9 @@ export class ReplayCollector {
     this.#offered += 1;
     try {
       const track: Track = { replica, pendingTokens: newTokens, previousUs: 0, largestGapUs: 0 };
-      const { promptTokens, outputTokens, blockHashes } = request;
-      serving.submit(replica, { promptTokens, outputTokens, prefixIds: blockHashes }, track);
+      const { promptTokens, outputTokens, blockHashes: prefixIds, priority, tenant } = request;
+      const shape = { promptTokens, outputTokens, prefixIds, priority, tenant };
+      serving.submit(replica, shape, track);
       this.openTokens[replica]! += promptTokens + outputTokens;
       this.pendingTokens[replica]! += newTokens;
     } catch (thrown) {

@@ -31,7 +31,11 @@ const APIS: Readonly<Record<ApiName, LoadApi>> = {
       const tokens = job.request.outputTokens;
       const streaming = stream ? `,"stream":true,"stream_options":{"include_usage":true}` : "";
       const exact = exactOutput ? `,"ignore_eos":true,"min_tokens":${tokens}` : "";
-      return `{"model":${JSON.stringify(model)},"max_tokens":${tokens}${exact}${streaming},${messages(prompt)}}`;
+      const { priority = 0, tenant } = job.request;
+      // vLLM's field, refused by it and by hosted APIs where it means nothing: sent only if the trace has a class.
+      const urgency = priority === 0 ? "" : `,"priority":${priority}`;
+      const user = tenant === undefined ? "" : `,"user":${JSON.stringify(tenant)}`;
+      return `{"model":${JSON.stringify(model)},"max_tokens":${tokens}${exact}${urgency}${user}${streaming},${messages(prompt)}}`;
     },
   },
   anthropic: {
@@ -41,8 +45,11 @@ const APIS: Readonly<Record<ApiName, LoadApi>> = {
       "anthropic-version": "2023-06-01",
       ...(key !== undefined && { "x-api-key": key }),
     }),
-    body: (job, prompt, { model, stream }) =>
-      `{"model":${JSON.stringify(model)},"max_tokens":${job.request.outputTokens},"stream":${stream},${messages(prompt)}}`,
+    body: (job, prompt, { model, stream }) => {
+      const { outputTokens, tenant } = job.request;
+      const user = tenant === undefined ? "" : `,"metadata":{"user_id":${JSON.stringify(tenant)}}`;
+      return `{"model":${JSON.stringify(model)},"max_tokens":${outputTokens},"stream":${stream}${user},${messages(prompt)}}`;
+    },
   },
 };
 

@@ -252,6 +252,45 @@ it("reads a header behind a byte-order mark, in quotes, in another order, with m
   expect(requests).toEqual([{ atUs: 0, promptTokens: 5, outputTokens: 7, row: 2 }]);
 });
 
+describe("who asks, and how urgently", () => {
+  it("is read from columns that a trace may have beside its own", async () => {
+    const csv = `${HEADER},tenant,Priority\n2023-11-16 18:15:46,5,7,"a team",-2`;
+    const mooncake = [
+      { timestamp: 0, input_length: 5, output_length: 7, priority: 3, tenant: "b" },
+      { timestamp: 1, input_length: 5, output_length: 7 },
+    ];
+    const lines = mooncake.map((row) => JSON.stringify(row)).join("\n");
+    expect((await readTrace(file(csv))).requests).toEqual([
+      { atUs: 0, promptTokens: 5, outputTokens: 7, priority: -2, tenant: "a team", row: 2 },
+    ]);
+    expect((await readTrace(file(lines))).requests).toEqual([
+      { atUs: 0, promptTokens: 5, outputTokens: 7, priority: 3, tenant: "b", row: 1 },
+      { atUs: 1_000, promptTokens: 5, outputTokens: 7, row: 2 },
+    ]);
+  });
+
+  it("sets a row aside whose class is no number or whose tenant is too long", async () => {
+    const good = { timestamp: 0, input_length: 5, output_length: 7 };
+    const rows = Array.from({ length: 100 }, () => JSON.stringify(good));
+    for (const [bad, name] of [
+      [{ priority: 0.5 }, "priority"],
+      [{ priority: "1" }, "priority"],
+      [{ tenant: 7 }, "tenant"],
+      [{ tenant: "x".repeat(129) }, "tenant"],
+    ] as const) {
+      const line = JSON.stringify({ ...good, ...bad });
+      const { setAside, problems } = await readTrace(file([...rows, line].join("\n")));
+      expect([setAside, problems[0]?.expected]).toEqual([1, expect.stringContaining(name)]);
+    }
+    const csv = longAzure({})
+      .replace(HEADER, `${HEADER},Priority`)
+      .replaceAll(/(,\d+)$/gm, "$1,0");
+    const broken = csv.replace(/,0$/m, ",high");
+    expect((await readTrace(file(broken))).problems[0]?.expected).toContain("priority");
+    expect((await refusal(`${HEADER},Tenant,tenant\n`)).message).toContain("Tenant twice");
+  });
+});
+
 it("gives the same requests wherever the file is packed and cut", async () => {
   const plain = await readTrace(file(longAzure({})));
   const packed = await readTrace(file(gzipSync(longAzure({}).replaceAll("\n", "\r\n"))));

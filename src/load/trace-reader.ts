@@ -185,7 +185,8 @@ function toRequests(
   rows.sort((a, b) => a.sinceFirstUs - b.sinceFirstUs);
   const startUs = (rows[0]?.sinceFirstUs ?? 0) + fromUs;
   const requests: WorkRequest[] = [];
-  for (const { sinceFirstUs, promptTokens, outputTokens, blockHashes, row } of rows) {
+  for (const { sinceFirstUs, promptTokens, outputTokens, blockHashes, row, ...rest } of rows) {
+    const { priority, tenant } = rest;
     const atUs = sinceFirstUs - startUs;
     if (atUs < 0 || atUs >= durationUs) continue;
     requests.push({
@@ -193,6 +194,8 @@ function toRequests(
       promptTokens,
       outputTokens,
       ...(blockHashes !== undefined && { blockHashes }),
+      ...(priority !== undefined && { priority }),
+      ...(tenant !== undefined && { tenant }),
       row,
     });
   }

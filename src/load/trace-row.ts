@@ -10,7 +10,13 @@ export interface TraceInstant {
   readonly nano: number;
 }
 
-export interface TraceRow {
+/** Columns that no public trace has and any may: who asks, and how urgently. */
+export interface TraceCaller {
+  readonly priority?: number;
+  readonly tenant?: string;
+}
+
+export interface TraceRow extends TraceCaller {
   readonly instant: TraceInstant;
   readonly promptTokens: number;
   readonly outputTokens: number;
@@ -29,7 +35,7 @@ export interface RowParser {
   parse(line: string): TraceRow | RowProblem;
 }
 
-export function isProblem(row: TraceRow | RowProblem): row is RowProblem {
+export function isProblem(row: object): row is RowProblem {
   return "expected" in row;
 }
 
@@ -38,6 +44,27 @@ const TOKENS_MAX = 100_000_000;
 
 export function isTokenCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= TOKENS_MAX;
+}
+
+const PRIORITY_MAX = 1_000_000;
+const TENANT_CHARS_MAX = 128;
+
+/** @param priority a number, @param tenant a text; undefined where the row has none. */
+export function callerOf(priority: unknown, tenant: unknown): TraceCaller | RowProblem {
+  if (priority !== undefined && !isPriority(priority)) {
+    return {
+      expected: `priority, a whole number from -${PRIORITY_MAX} to ${PRIORITY_MAX}`,
+      got: excerpt(priority),
+    };
+  }
+  if (tenant !== undefined && !(typeof tenant === "string" && tenant.length <= TENANT_CHARS_MAX)) {
+    return { expected: `tenant, at most ${TENANT_CHARS_MAX} characters`, got: excerpt(tenant) };
+  }
+  return { ...(priority !== undefined && { priority }), ...(tenant !== undefined && { tenant }) };
+}
+
+function isPriority(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Math.abs(value as number) <= PRIORITY_MAX;
 }
 
 export function lengthProblem(name: string, value: unknown): RowProblem {
