@@ -72,7 +72,12 @@ const GROUPS: Readonly<Record<string, readonly EngineFlag[]>> = {
   ],
   "Fleet:": [
     flag("--replicas <count>", "replicas", number, "engines behind one router (1)"),
-    flag("--routing <name>", "routing", asIs, "round-robin, least-load or prefix (round-robin)"),
+    flag(
+      "--routing <name>",
+      "routing",
+      asIs,
+      "round-robin, least-load, prefix or balanced (round-robin)",
+    ),
     flag("--pools <p+d>", "pools", pools, "prefill and decode apart, such as 1+2"),
   ],
   "Server:": [

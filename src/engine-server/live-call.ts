@@ -24,6 +24,8 @@ export class LiveCall {
   tokens = 0;
   /** Engine that it was routed to; −1 before that. */
   entry = -1;
+  /** Of its prompt, what its engine has to compute before the first token, as far as the router knows. */
+  pendingTokens = 0;
   /** When its last token so far was written; NaN before the first. */
   lastTokenUs = Number.NaN;
   #leftInStep = 0;

@@ -9,7 +9,7 @@
  * leaves once, and nothing is written for it after that.
  */
 import type { Clock } from "../clock/index.ts";
-import { lookUp, ManxError, toManxError } from "../core/index.ts";
+import { ManxError, toManxError } from "../core/index.ts";
 import {
   buildServing,
   type CostModel,
@@ -22,8 +22,9 @@ import {
   type RequestShape,
   type Serving,
 } from "../engine/index.ts";
-import { ROUTERS, type Router, type RouterName } from "../policy/index.ts";
+import type { RouterName } from "../policy/index.ts";
 import { EngineMetrics } from "./engine-metrics.ts";
+import { EntryRouter } from "./entry-router.ts";
 import type { LiveCall } from "./live-call.ts";
 import { TwinClock } from "./twin-clock.ts";
 
@@ -57,11 +58,10 @@ export class LiveEngine {
   /** What the prefix cache names; undefined without one. */
   readonly pieceTokens: number | undefined;
   readonly #serving: Serving;
-  readonly #router: Router;
+  readonly #router: EntryRouter;
   readonly #clock: Clock;
   readonly #contextMax: number;
   readonly #waitingMax: number;
-  readonly #openTokens: number[];
   readonly #open = new Set<EngineRequest<LiveCall>>();
   #failure: ManxError | undefined;
 
@@ -80,8 +80,7 @@ export class LiveEngine {
       onThrow: (thrown) => this.#fail(thrown),
     });
     this.#serving = this.#serve(options, config, twinClock);
-    this.#openTokens = this.#serving.entries.map(() => 0);
-    this.#router = lookUp(ROUTERS, options.routing ?? "round-robin", "routing", "routing")();
+    this.#router = new EntryRouter(this.#serving, options.routing ?? "round-robin");
     const { engines } = this.#serving;
     const { servedModel } = options;
     this.metrics = new EngineMetrics({ engines, config, servedModel, clock, twinClock });
@@ -135,12 +134,10 @@ export class LiveEngine {
     const outputTokens = call.answer.tokens;
     const shape = { promptTokens, outputTokens, prefixIds: pieceNames, priority, tenant };
     this.assertFits(shape);
-    const openTokens = this.#serving.openTokens ?? this.#openTokens;
     try {
-      call.entry = this.#router.pick({ prefixIds: pieceNames }, openTokens);
+      this.#router.place(call);
       const request = this.#serving.submit(call.entry, shape, call);
       this.#open.add(request);
-      this.#openTokens[call.entry]! += call.openTokens;
       return request;
     } catch (thrown) {
       // It fits, so this is a broken plan.
@@ -197,6 +194,7 @@ export class LiveEngine {
   #token(request: EngineRequest<LiveCall>, inStep: number): void {
     if (!this.#open.has(request)) return;
     const { tag: call, generated } = request;
+    if (generated === 1) this.#router.begun(call);
     call.delivery.token(generated - 1);
     this.metrics.token(call, this.#clock.nowUs(), call.countToken(inStep));
   }
@@ -210,7 +208,7 @@ export class LiveEngine {
   /** Answers false if it was not open any more. */
   #leave(request: EngineRequest<LiveCall>): boolean {
     if (!this.#open.delete(request)) return false;
-    this.#openTokens[request.tag.entry]! -= request.tag.openTokens;
+    this.#router.left(request.tag);
     return true;
   }
 }
