@@ -120,3 +120,18 @@ describe("the published schema", () => {
     expect(validate({ gateway: { ...gateway, lisen: {} } })).toBe(false);
   });
 });
+
+describe("manx config import", () => {
+  it("writes a file that the check accepts, with its notes at the top", async () => {
+    const other = join(folder, "config.yaml");
+    await writeFile(
+      other,
+      "model_list: [{model_name: a, litellm_params: {model: openai/gpt-4o, rpm: 5}}]",
+    );
+    const { code, err } = await run("{}", ["import", "--from", "litellm", other, "--output", file]);
+    expect([code, err]).toEqual([0, expect.stringContaining("1 notes at its top")]);
+    const text = await readFile(file, "utf8");
+    expect(text).toContain("//   model_list.0.litellm_params.rpm: has no equal; left out");
+    expect((await run(text, ["check", file])).out).toBe("gateway: ok\n");
+  });
+});

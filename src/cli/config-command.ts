@@ -8,7 +8,9 @@ import {
   fileJsonSchema,
   SECTION_NAMES,
 } from "./config-sections.ts";
+import { readInput } from "./input-file.ts";
 import type { Io } from "./io.ts";
+import { openOutput } from "./output-file.ts";
 
 const FILE = "manx.config.jsonc";
 
@@ -22,6 +24,13 @@ interface PrintFlags {
   readonly defaults?: true;
   readonly json?: true;
 }
+
+interface ImportFlags {
+  readonly from: string;
+  readonly output: string;
+}
+
+const IMPORT_BYTES_MAX = 2 ** 20;
 
 export function addConfigCommand(program: Command, io: Io): void {
   const config = program
@@ -53,6 +62,20 @@ export function addConfigCommand(program: Command, io: Io): void {
       "\nExamples:\n  manx config print\n  manx config print --section engine\n",
     )
     .action((file: string, flags: PrintFlags) => runPrint(file, flags, io));
+  config
+    .command("import")
+    .description(
+      "Read another gateway's configuration into one for Manx, with notes on what differs.",
+    )
+    .argument("<file>", "its configuration, YAML or JSON; - is stdin")
+    .requiredOption("--from <name>", "litellm or portkey")
+    .option("--output <file>", "write there; - is stdout", "-")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  manx config import --from litellm config.yaml --output manx.config.jsonc\n" +
+        "  manx config import --from portkey config.json\n",
+    )
+    .action((file: string, flags: ImportFlags) => runImport(file, flags, io));
   config
     .command("schema")
     .description("Print the file's JSON Schema, with every key, its meaning and its default.")
@@ -125,6 +148,21 @@ async function runPrint(file: string, flags: PrintFlags, io: Io): Promise<void> 
   }
   if (flags.json === true) io.stdout.write(`${JSON.stringify({ settings: all })}\n`);
   else io.stdout.write(settingsText(all));
+}
+
+async function runImport(file: string, flags: ImportFlags, io: Io): Promise<void> {
+  const { importConfig } = await import("../gateway/import/index.ts");
+  const name = file === "-" ? "standard input" : file;
+  const imported = await importConfig(flags.from, await readInput(file, IMPORT_BYTES_MAX), name);
+  const output = openOutput(flags.output, io);
+  try {
+    output.write(imported.text);
+  } finally {
+    output.close();
+  }
+  const count = imported.notes.length;
+  const notes = count === 0 ? "" : `; ${count} notes at its top`;
+  io.stderr.write(`config: imported from ${name}${notes}; check it with manx config check\n`);
 }
 
 /** Widest column of values that is filled up with blanks. */

@@ -24,6 +24,7 @@ export const PACKAGES_ALLOWED: Readonly<Record<string, Readonly<Record<string, s
   gateway: {
     undici: "upstream pools",
     "prom-client": "the /metrics text format",
+    yaml: "LiteLLM's configuration, to import it; loaded for that alone",
     zod: "the schema of the configuration",
   },
   load: { undici: "one dispatcher per target", zod: "the schema of the result document" },

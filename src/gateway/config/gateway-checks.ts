@@ -28,7 +28,7 @@ function checkUpstreams(reader: WrittenReader, config: GatewayConfig): void {
       reader.fail(at, { what: `${one.name} needs an address`, expected: "url or urls", got });
       continue;
     }
-    if (one.preconnect > one.connections) {
+    if (one.preconnect > one.connections && reader.isGiven([...at, "preconnect"])) {
       reader.fail([...at, "preconnect"], { expected: `at most connections, ${one.connections}` });
     }
     const paths: [string, ConfigPath][] =

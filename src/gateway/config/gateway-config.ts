@@ -46,8 +46,11 @@ export interface AdminConfig {
   readonly key: Secret;
 }
 
-/** What an upstream's API is; `openai` is chat completions, responses, completions and embeddings. */
-export type UpstreamFormat = "openai" | "anthropic";
+/**
+ * What an upstream's API is; `openai` is chat completions, responses, completions and embeddings. Calls in the other one's
+ * format are translated; `any` gets each call as it came.
+ */
+export type UpstreamFormat = "openai" | "anthropic" | "any";
 export type UpstreamKind = "provider" | "vllm" | "sglang" | "other";
 /** Header that carries the key; `bearer` is `Authorization: Bearer …`. */
 export type AuthHeader = "bearer" | "x-api-key" | "api-key";

@@ -63,7 +63,7 @@ export function configFromUpstream(
   flags: readonly GivenValue[] = [],
   env: Env = {},
 ): ReadGateway {
-  const upstream = { path: ["upstreams"], value: [{ name: "upstream", url }], name: "--upstream" };
+  const upstream = { path: ["upstreams"], value: [{ name: "upstream", url, format: "any" }], name: "--upstream" };
   const options = {
     section: "gateway",
     schema: gatewaySchema,

@@ -26,6 +26,7 @@ export const DEFAULT_POLICY = "default";
 const AUTH_HEADERS: Readonly<Record<UpstreamConfig["format"], AuthHeader>> = {
   openai: "bearer",
   anthropic: "x-api-key",
+  any: "bearer",
 };
 
 /** What cannot be read is an error of the reader's, with a stand-in here; the caller looks at the errors first. */
@@ -71,6 +72,8 @@ function upstreamOf(reader: WrittenReader, one: WrittenUpstream, at: ConfigPath)
     urls: urls ?? (url === undefined ? [] : [url]),
     key: key === null ? null : reader.secret(key, [...at, "key"]),
     authHeader: authHeader ?? AUTH_HEADERS[one.format],
+    // The default gives way to a limit that somebody wrote.
+    preconnect: Math.min(one.preconnect, one.connections),
     idleUs: reader.durationUs(idle, [...at, "idle"]),
     tls: { caPath: tls.ca === null ? null : reader.filePath(tls.ca), serverName: tls.serverName },
   };

@@ -11,9 +11,9 @@ export const upstreamSchema = z.strictObject({
   url: url.optional().describe("such as https://api.openai.com or http://127.0.0.1:8000/v1"),
   urls: z.array(url).min(1).max(256).optional().describe("instead of url: replicas of one server"),
   format: z
-    .enum(["openai", "anthropic"])
+    .enum(["openai", "anthropic", "any"])
     .default("openai")
-    .describe("what it speaks; openai is chat completions, responses, completions and embeddings"),
+    .describe("what it speaks; calls in the other one's format are translated; any = each as it came"),
   kind: z
     .enum(["provider", "vllm", "sglang", "other"])
     .default("other")
