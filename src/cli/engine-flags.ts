@@ -91,6 +91,15 @@ const GROUPS: Readonly<Record<string, readonly EngineFlag[]>> = {
   ],
 };
 
+/** For the documentation: the flag of a key, such as `listen.port`. */
+export function flagOfKey(key: string): string | undefined {
+  if (key === "faults") return "--fault";
+  const found = Object.values(GROUPS)
+    .flat()
+    .find(({ path }) => path.join(".") === key);
+  return found?.flag.split(" ")[0];
+}
+
 export type EngineFlags = Readonly<Record<string, string | true | readonly string[] | undefined>>;
 
 export function addEngineFlags(command: Command): Command {

@@ -104,21 +104,26 @@ const FAULT_SHAPES = {
   "529": statusShape("529", "Overloaded, as Anthropic's API says it."),
 } as const satisfies Record<FaultKind, z.ZodObject>;
 
+/** `extend` leaves the description behind. */
+function shared<Shape extends z.ZodObject>(shape: Shape) {
+  return shape.extend({ share }).describe(shape.description ?? "");
+}
+
 /** A fault of all traffic, as a config file has it: the kind's fields and `share`. */
 export const faultShareSchema = z.discriminatedUnion("kind", [
-  FAULT_SHAPES.stall.extend({ share }),
-  FAULT_SHAPES["slow-headers"].extend({ share }),
-  FAULT_SHAPES["slow-drip"].extend({ share }),
-  FAULT_SHAPES.cut.extend({ share }),
-  FAULT_SHAPES["error-in-stream"].extend({ share }),
-  FAULT_SHAPES["malformed-frame"].extend({ share }),
-  FAULT_SHAPES["model-change"].extend({ share }),
-  FAULT_SHAPES.hang.extend({ share }),
-  FAULT_SHAPES.refuse.extend({ share }),
-  FAULT_SHAPES["429"].extend({ share }),
-  FAULT_SHAPES["500"].extend({ share }),
-  FAULT_SHAPES["503"].extend({ share }),
-  FAULT_SHAPES["529"].extend({ share }),
+  shared(FAULT_SHAPES.stall),
+  shared(FAULT_SHAPES["slow-headers"]),
+  shared(FAULT_SHAPES["slow-drip"]),
+  shared(FAULT_SHAPES.cut),
+  shared(FAULT_SHAPES["error-in-stream"]),
+  shared(FAULT_SHAPES["malformed-frame"]),
+  shared(FAULT_SHAPES["model-change"]),
+  shared(FAULT_SHAPES.hang),
+  shared(FAULT_SHAPES.refuse),
+  shared(FAULT_SHAPES["429"]),
+  shared(FAULT_SHAPES["500"]),
+  shared(FAULT_SHAPES["503"]),
+  shared(FAULT_SHAPES["529"]),
 ]);
 
 type Written = z.output<(typeof FAULT_SHAPES)[FaultKind]>;

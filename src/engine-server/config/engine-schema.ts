@@ -75,15 +75,17 @@ const speculationSchema = z
       .lt(1)
       .default(0.05)
       .describe("price of a draft step as a share of the model's own; 0 for n-gram look-up"),
-    seed: seed.default(0),
+    seed: seed.default(0).describe("of the luck of each request"),
   })
   .describe("Speculative decoding; off unless given.");
 
 const poolsSchema = z
   .strictObject({
-    prefill: engines,
-    decode: engines,
-    link: oneOf(LINK_NAMES as readonly LinkName[]).default("infiniband-400g"),
+    prefill: engines.describe("engines"),
+    decode: engines.describe("engines"),
+    link: oneOf(LINK_NAMES as readonly LinkName[])
+      .default("infiniband-400g")
+      .describe("between the pools"),
   })
   .describe("Prefill and decode on engines of their own, in place of replicas.");
 
@@ -110,16 +112,22 @@ export const engineSchema = z
     context: tokens.default(16_384).describe("longest prompt plus output, tokens"),
 
     ranks: z.int().min(1).max(1_024).default(1).describe("GPUs that share each layer"),
-    ranksPerHost: z.int().min(1).max(1_024).default(8),
+    ranksPerHost: z.int().min(1).max(1_024).default(8).describe("more lie on several hosts"),
     link: oneOf(LINK_NAMES as readonly LinkName[])
       .default("infiniband-400g")
       .describe("between the hosts of one engine"),
     allowCrossHost: z.boolean().default(false).describe("ranks may lie on several hosts"),
 
     cost: costSchema.describe("where the price of a step comes from"),
-    attention: z.enum(["split-kv", "per-head"]).default("split-kv"),
+    attention: z
+      .enum(["split-kv", "per-head"])
+      .default("split-kv")
+      .describe("how answers under way read their KV"),
 
-    scheduling: z.enum(["chunked", "continuous", "static"]).default("chunked"),
+    scheduling: z
+      .enum(["chunked", "continuous", "static"])
+      .default("chunked")
+      .describe("how a step is put together"),
     sequences: z.int().min(1).max(65_536).default(256).describe("most requests in the batch"),
     tokens: tokens.default(2_048).describe("most tokens computed in a step"),
     fillWait: duration.default("0s").describe("static: how long a batch waits to be full"),
@@ -147,7 +155,10 @@ export const engineSchema = z
     longPrefills: cap.describe("most long prompts under way at a time; 0 is any"),
     passes: cap.describe("steps in which others pass one that does not fit"),
 
-    memory: z.enum(["paged", "prefix", "radix", "contiguous"]).default("paged"),
+    memory: z
+      .enum(["paged", "prefix", "radix", "contiguous"])
+      .default("paged")
+      .describe("KV memory: blocks; with a cache by block or by token; or one stretch a request"),
     memoryShare: z.number().gt(0).max(1).default(0.9).describe("of GPU memory that may be used"),
     kvTokens: tokens.optional().describe("tokens of KV memory; default: what fits the GPUs"),
     block: z.int().min(1).max(65_536).default(16).describe("tokens of a block"),
@@ -179,10 +190,11 @@ export const engineSchema = z
 
     listen: z
       .strictObject({
-        host: z.string().min(1).max(255).default("127.0.0.1"),
+        host: z.string().min(1).max(255).default("127.0.0.1").describe("address"),
         port: z.int().min(0).max(65_535).default(8_000).describe("0 takes any free one"),
       })
-      .prefault({}),
+      .prefault({})
+      .describe("where the server is reached"),
     servedModel: name.optional().describe("name that requests ask for; default: the model's own"),
     speed: z
       .number()
