@@ -1,6 +1,6 @@
 /**
  * Real vLLM 0.19 against the twin: two runs of 300 requests, per request. The short form; npm run bench:fidelity prints
- * every figure. One rule for both runs, with no constant fitted to either; docs/decisions says what was tried.
+ * every figure. One rule for both runs, with one constant; docs/decisions says what was tried.
  */
 import { describe, expect, it } from "vitest";
 import { errorSummary, latencyTable, signedErrors } from "../support/latency-table.ts";
@@ -14,6 +14,11 @@ import {
 } from "../support/vllm-0.19-runs.ts";
 
 const RUNS: readonly RunName[] = ["rtx4090", "rtxpro6000"];
+/** In %: mean and worst of fifteen figures, mean over requests. The 4090's are near what it reaches, against relapses. */
+const LIMITS = {
+  rtx4090: { mean: 1.5, max: 5, request: 1.5 },
+  rtxpro6000: { mean: 3, max: 10, request: 3 },
+} as const;
 
 describe.each(RUNS)("vLLM 0.19 on %s", (run) => {
   const real = realRequests(run);
@@ -31,15 +36,25 @@ describe.each(RUNS)("vLLM 0.19 on %s", (run) => {
     expect(ours.map((figure) => figure.toFixed(1))).toEqual(published);
   });
 
-  it("is predicted within 3 % on average, 10 % at worst, and 3 % a request", () => {
+  const limits = LIMITS[run];
+  it(`is predicted within ${limits.mean} % on average, ${limits.max} % at worst, and ${limits.request} % a request`, () => {
     const twin = runTwin(run, VLLM_RULE, real);
     expect(twin.requests).toHaveLength(300);
     const { mean, max } = errorSummary(
       signedErrors(latencyTable(twin.requests), latencyTable(real)),
     );
-    expect(mean).toBeLessThan(3);
-    expect(max).toBeLessThan(10);
-    expect(meanRequestError(twin.requests, real)).toBeLessThan(3);
+    expect(mean).toBeLessThan(limits.mean);
+    expect(max).toBeLessThan(limits.max);
+    expect(meanRequestError(twin.requests, real)).toBeLessThan(limits.request);
+  });
+
+  it("sent prompts that begin alike, which the prefix cache answers", () => {
+    const names = real.flatMap(({ prefixIds }) => prefixIds);
+    // 32 of the 300 are later turns of an earlier conversation: 1,220 of 15,942 blocks.
+    expect([names.length, names.length - new Set(names).size]).toEqual([15_942, 1_220]);
+    for (const { promptTokens, prefixIds } of real) {
+      expect(prefixIds).toHaveLength(Math.floor(promptTokens / 16));
+    }
   });
 
   it("is predicted from itself: at half the speed the errors are far beyond the limits", () => {
