@@ -84,7 +84,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     const delta = { stop_reason: isRefusal ? "refusal" : stop_reason, stop_sequence: null };
     const ending =
       this.#start(null, null) +
-      this.#closeAll() +
+      this.#closeShared() +
       frame({ type: "message_delta", delta, usage: messagesUsage(this.#usage) }) +
       frame({ type: "message_stop" });
     this.#hasEnded = true;
@@ -100,7 +100,8 @@ export class MessagesStreamEncoder implements StreamEncoder {
         return "";
       case "finish":
         this.#finish ??= event;
-        return this.#closeAll();
+        // Calls have ended by themselves: each has its `tool-end` before the reason.
+        return this.#closeShared();
       case "done":
         return this.finish();
       case "error":
@@ -203,16 +204,6 @@ export class MessagesStreamEncoder implements StreamEncoder {
     if (this.#shared === null) return "";
     this.#shared = null;
     return stopFrame(this.#sharedIndex);
-  }
-
-  #closeAll(): string {
-    let closed = this.#closeShared();
-    for (const { call, index } of this.#calls.values()) {
-      if (call.hasEnded || index < 0) continue;
-      call.hasEnded = true;
-      closed += stopFrame(index);
-    }
-    return closed;
   }
 
   #openBlock(content_block: object): string {

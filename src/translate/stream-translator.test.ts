@@ -383,6 +383,33 @@ describe("endings", () => {
     );
   });
 
+  it.each([
+    ["anthropic-messages", "message_start", "message_stop"],
+    ["openai-responses", "response.created", "response.completed"],
+  ] as const)(
+    "an answer without any content is an empty one in %s, with its frame",
+    (to, first, last) => {
+      const { wire, isComplete } = translate("openai-chat", to, chatWire("[DONE]"));
+      expect(isComplete).toBe(true);
+      expect(wire.startsWith(`event: ${first}\n`)).toBe(true);
+      expect(wire).toContain(`event: ${last}\n`);
+      expect(decode(to, wire).completion.state).toBe("empty");
+    },
+  );
+
+  it("a second choice that nobody asked for is not mixed into the first", () => {
+    const second = {
+      id: "x",
+      choices: [{ index: 1, delta: { content: "B" }, finish_reason: "stop" }],
+    };
+    const source = chatWire(hello, second, delta({}, "length"), "[DONE]");
+    const { wire } = translate("openai-chat", "anthropic-messages", source);
+    expect(decode("anthropic-messages", wire)).toMatchObject({
+      text: "Hello",
+      completion: { reason: "length" },
+    });
+  });
+
   it("a refusal in words is one in Anthropic's reason too", () => {
     const source = chatWire(delta({ refusal: "No." }), delta({}, "stop"), "[DONE]");
     const { wire } = translate("openai-chat", "anthropic-messages", source);

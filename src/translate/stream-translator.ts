@@ -112,7 +112,11 @@ export class StreamTranslator {
 
   #encodeAll(events: readonly StreamEvent[]): Uint8Array {
     let frames = "";
-    for (const event of events) frames += this.#encoder.encode(this.#convert(event));
+    for (const event of events) {
+      // One choice was asked for; a server that sends more must not have its answers mixed into one.
+      if ("choice" in event && event.choice !== 0) continue;
+      frames += this.#encoder.encode(this.#convert(event));
+    }
     return frames === "" ? NO_BYTES : UTF8.encode(frames);
   }
 

@@ -627,6 +627,16 @@ describe("responses to messages", () => {
     ]);
   });
 
+  it("puts the results of a turn first", () => {
+    const call = { type: "function_call", call_id: "a", name: "f", arguments: "{}" };
+    const output = { type: "function_call_output", call_id: "a", output: "1" };
+    const { body } = ask({ input: [call, { role: "user", content: "Go on." }, output] });
+    expect(body.messages).toMatchObject([
+      { role: "assistant" },
+      { role: "user", content: [{ type: "tool_result" }, { type: "text", text: "Go on." }] },
+    ]);
+  });
+
   it("does not give it another provider's", () => {
     const item = { type: "reasoning", summary: [], encrypted_content: "ENC" };
     const { body, notes } = ask({ input: [...hello, item] });
