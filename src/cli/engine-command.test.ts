@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { FakeIo } from "../../test/support/fake-io.ts";
 import { realClock } from "../clock/index.ts";
@@ -46,6 +49,21 @@ describe("manx engine", () => {
     expect(io.err).toMatch(
       /engine: closed; \d+ steps(; DEGRADED: .* of their length| at the promised pace, late by )/,
     );
+  });
+
+  it("reads the file, with flags over it, and says what it serves", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "manx-cli-"));
+    const file = join(folder, "manx.config.jsonc");
+    const faults = '[{"kind": "503", "share": 1}]';
+    const section = `{"replicas": 3, "memory": "prefix", "seed": 1, "faults": ${faults}}`;
+    await writeFile(file, `{"engine": ${section}} // three`);
+    const more = ["--routing", "prefix", "--memory", "radix", "--fault", "529; share=1"];
+    const { io, url } = await startEngine("--port", "0", "--config", file, ...more);
+    await rm(folder, { recursive: true });
+    expect(io.err).toContain("radix KV of 438624 tokens, 3 replicas by prefix, planned faults: 1");
+    const body = '{"messages": [{"role": "user", "content": "hello"}]}';
+    const { status } = await fetch(`${url}/v1/chat/completions`, { method: "POST", body });
+    expect(status).toBe(529);
   });
 
   it.each([

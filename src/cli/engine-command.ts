@@ -98,11 +98,14 @@ function report(server: EngineServer, setup: Setup, io: Io): void {
   );
 }
 
-function fleetText({ config: { pools }, replicas = 1, routing = "round-robin" }: Setup): string {
+function fleetText(setup: Setup): string {
+  const { config, replicas = 1, routing = "round-robin", faults = [] } = setup;
+  const { pools } = config;
+  const planned = faults.length === 0 ? "" : `, planned faults: ${faults.length}`;
   if (pools !== undefined) {
-    return `, ${pools.prefill} prefill + ${pools.decode} decode engines over ${pools.link}`;
+    return `, ${pools.prefill} prefill + ${pools.decode} decode engines over ${pools.link}${planned}`;
   }
-  return replicas === 1 ? "" : `, ${replicas} replicas by ${routing}`;
+  return `${replicas === 1 ? "" : `, ${replicas} replicas by ${routing}`}${planned}`;
 }
 
 /** What its figures are worth: a twin that ran late was slower than the engine that it stands for. */

@@ -10,21 +10,15 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Clock } from "../clock/index.ts";
 import { ManxError, toManxError, US_PER_MS } from "../core/index.ts";
 import type { CostModel, Engine, EngineConfig, Fleet } from "../engine/index.ts";
-import { close, listen, parseJsonObject, readBody, sendJson } from "../http/index.ts";
+import { close, listen, sendJson } from "../http/index.ts";
 import type { RouterName } from "../policy/index.ts";
 import { VERSION } from "../version.ts";
-import { Answer } from "./answer.ts";
 import { sendApiError } from "./api-error.ts";
-import { type CallRequest, parseChatRequest, parseCompletionRequest } from "./call-request.ts";
-import type { Fault, FaultShare } from "./fault.ts";
+import { CallDesk } from "./call-desk.ts";
+import type { FaultShare } from "./fault.ts";
 import { FaultDesk } from "./fault-desk.ts";
-import type { Fields } from "./fields.ts";
-import { LiveCall } from "./live-call.ts";
 import { LiveEngine } from "./live-engine.ts";
 import type { PaceReading } from "./pace.ts";
-import { ChatForm, CompletionForm, type ResponseForm, type ResponseHead } from "./response-form.ts";
-import { tenantOf } from "./tenant.ts";
-import { mix } from "./token-text.ts";
 
 export interface EngineServerOptions {
   readonly config: EngineConfig;
@@ -104,34 +98,6 @@ export async function startEngineServer(options: EngineServerOptions): Promise<E
   };
 }
 
-/** One of the two endpoints that generate. */
-interface Endpoint {
-  readonly idPrefix: string;
-  readonly parse: (body: Fields, pieceTokens?: number) => CallRequest;
-  readonly form: (head: ResponseHead) => ResponseForm;
-}
-
-const CHAT: Endpoint = {
-  idPrefix: "chatcmpl-",
-  parse: parseChatRequest,
-  form: (head) => new ChatForm(head),
-};
-const COMPLETION: Endpoint = {
-  idPrefix: "cmpl-",
-  parse: parseCompletionRequest,
-  form: (head) => new CompletionForm(head),
-};
-
-/** A request that may go to the engine. */
-interface Arrival {
-  readonly endpoint: Endpoint;
-  readonly asked: CallRequest;
-  readonly fault: Fault | undefined;
-  readonly tenant: string;
-  readonly response: ServerResponse;
-  readonly arrivedUs: number;
-}
-
 type Handler = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
 
 class EngineHost {
@@ -140,15 +106,13 @@ class EngineHost {
   readonly #clock: Clock;
   readonly #config: EngineConfig;
   readonly #servedModel: string;
-  readonly #seed: number;
-  readonly #bodyBytesMax: number;
+  readonly #calls: CallDesk;
   readonly #createdS: number;
   readonly #routes: ReadonlyMap<string, Handler>;
   readonly #faults: FaultDesk;
   readonly #responses = new Set<ServerResponse>();
   #onQuiet: (() => void) | undefined;
   #draining = false;
-  #ids = 0;
 
   constructor(options: EngineServerOptions) {
     const { config, clock } = options;
@@ -156,9 +120,6 @@ class EngineHost {
     this.#config = config;
     this.#servedModel = options.servedModel ?? config.model;
     const seed = options.seed ?? 42;
-    // A seed has up to 53 bits; all of them count.
-    this.#seed = mix(seed >>> 0, Math.floor(seed / 2 ** 32));
-    this.#bodyBytesMax = options.bodyBytesMax ?? BODY_BYTES_MAX;
     this.#createdS = Math.floor(clock.wallMs() / 1_000);
     this.live = new LiveEngine({
       config,
@@ -174,11 +135,8 @@ class EngineHost {
       ...(options.checked !== undefined && { checked: options.checked }),
     });
     this.#routes = new Map<string, Handler>([
-      ["POST /v1/chat/completions", (request, response) => this.#generate(CHAT, request, response)],
-      [
-        "POST /v1/completions",
-        (request, response) => this.#generate(COMPLETION, request, response),
-      ],
+      ["POST /v1/chat/completions", (...pair) => this.#calls.take("chat", ...pair)],
+      ["POST /v1/completions", (...pair) => this.#calls.take("completion", ...pair)],
       ["GET /v1/models", (_, response) => this.#models(response)],
       ["GET /health", (_, response) => this.#health(response)],
       ["GET /metrics", (_, response) => this.#metrics(response)],
@@ -194,6 +152,16 @@ class EngineHost {
       seed,
       hangingMax: options.waitingMax ?? WAITING_MAX,
       onStrike: (kind) => this.live.metrics.faulted(kind),
+    });
+    this.#calls = new CallDesk({
+      live: this.live,
+      faults: this.#faults,
+      clock,
+      config,
+      servedModel: this.#servedModel,
+      seed,
+      bodyBytesMax: options.bodyBytesMax ?? BODY_BYTES_MAX,
+      assertOpen: () => this.#assertOpen(),
     });
   }
 
@@ -261,77 +229,9 @@ class EngineHost {
     });
   }
 
-  async #generate(
-    endpoint: Endpoint,
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): Promise<void> {
-    this.#assertOpen();
-    const body = parseJsonObject(await readBody(request, this.#bodyBytesMax));
-    const arrivedUs = this.#clock.nowUs();
-    const asked = endpoint.parse(body, this.live.pieceTokens);
-    this.#assertServed(asked.model);
-    this.#assertOrdered(asked);
-    const tenant = tenantOf(request.headers, asked.user);
-    const fault = this.#faults.faultOf(request, body);
-    // Others may have come in while the body did, and this client may have gone.
-    this.#assertOpen();
-    if (response.destroyed) return;
-    if (this.#faults.instead(fault, response)) return;
-    const call = this.#callOf({ endpoint, asked, fault, tenant, response, arrivedUs });
-    const submitted = this.live.submit(call);
-    response.on("close", () => this.live.abort(submitted));
-    call.delivery.accepted();
-  }
-
-  /** @throws MANX_REQUEST_NEVER_FITS by the limit that the caller set, as real engines check it. */
-  #callOf({ endpoint, asked, fault, tenant, response, arrivedUs }: Arrival): LiveCall {
-    const promptTokens = asked.prompt.tokens;
-    const outputTokens = asked.maxTokens ?? asked.outputTokens ?? 1;
-    this.live.assertFits({ promptTokens, outputTokens });
-    const answer = new Answer(asked, this.live.roomTokens - promptTokens, this.#seed);
-    const head: ResponseHead = {
-      id: endpoint.idPrefix + this.#nextId(),
-      model: this.#servedModel,
-      createdS: Math.floor(this.#clock.wallMs() / 1_000),
-    };
-    const { stream, includeUsage } = asked;
-    const wish = { stream, includeUsage, head, form: endpoint.form };
-    const delivery = this.#faults.deliveryOf(fault, { response, answer, promptTokens }, wish);
-    return new LiveCall({ request: asked, answer, delivery, arrivedUs, tenant });
-  }
-
   #assertOpen(): void {
     if (this.#draining) throw new ManxError("MANX_DRAINING");
     this.live.assertOpen();
-  }
-
-  #assertServed(model: string | undefined): void {
-    if (model === undefined || model === this.#servedModel) return;
-    throw new ManxError("MANX_MODEL_UNKNOWN", {
-      where: "model",
-      expected: JSON.stringify(this.#servedModel),
-      got: JSON.stringify(model.slice(0, 100)),
-    });
-  }
-
-  /** As vLLM: a class without a meaning is refused, not ignored. */
-  #assertOrdered({ priority }: CallRequest): void {
-    if (priority === 0 || this.#config.order === "priority") return;
-    throw new ManxError("MANX_REQUEST_INVALID", {
-      what: "priority scheduling is not enabled",
-      where: "priority",
-      expected: `0 with order "${this.#config.order}"`,
-      got: String(priority),
-      hint: "start the engine with --order priority",
-    });
-  }
-
-  /** The same in every run, and no two alike in one. */
-  #nextId(): string {
-    this.#ids += 1;
-    const hex = (value: number): string => value.toString(16).padStart(8, "0");
-    return hex(mix(this.#seed, this.#ids)) + hex(this.#ids);
   }
 
   #models(response: ServerResponse): void {
