@@ -48,8 +48,13 @@ const percent = (value: number): string =>
 const verdict = (value: number, limit: number): string =>
   `${value.toFixed(2)} % (${value <= limit ? "within" : "ABOVE"} ${limit} %)`;
 
-function scoreOf(run: RunName, rule: Rule): { mean: number; max: number; request: number } {
-  const real = realRequests(run);
+interface Score {
+  readonly mean: number;
+  readonly max: number;
+  readonly request: number;
+}
+
+function scoreOf(run: RunName, rule: Rule, real = realRequests(run)): Score {
   const { requests } = runTwin(run, rule, real);
   const errors = errorSummary(signedErrors(latencyTable(requests), latencyTable(real)));
   return { ...errors, request: meanRequestError(requests, real) };
@@ -100,6 +105,25 @@ function printKv(ours: readonly number[]): void {
   console.log(`  KV memory in use, ${n} seconds: ${apart.toFixed(1)} points apart on average`);
 }
 
+const scoreText = ({ mean: average, max, request }: Score): string =>
+  `${average.toFixed(2)} / ${max.toFixed(2)} / ${request.toFixed(2)}`;
+
+/** What the last two parts of the rule do. */
+function printParts(): void {
+  const bare = { ...VLLM_RULE, stepOverheadUs: 0 };
+  const blind = (run: RunName) => realRequests(run).map((one) => ({ ...one, prefixIds: [] }));
+  console.log("\nThe rule and its parts: mean / worst / by request, %");
+  for (const [name, scores] of [
+    ["the rule", RUNS.map((run) => scoreOf(run, VLLM_RULE))],
+    ["without its constant", RUNS.map((run) => scoreOf(run, bare))],
+    ["and blind to shared prefixes", RUNS.map((run) => scoreOf(run, bare, blind(run)))],
+  ] as const) {
+    console.log(
+      `  ${name.padEnd(30)}${RUNS.map((run, i) => `${run} ${scoreText(scores[i]!)}`).join(", ")}`,
+    );
+  }
+}
+
 /** What would have been chosen with one run in view, on the other one. */
 function printSwap(): void {
   console.log(
@@ -115,8 +139,7 @@ function printSwap(): void {
   for (const run of RUNS) {
     const best = scores.reduce((a, b) => (b.by[run]!.mean < a.by[run]!.mean ? b : a));
     const other = RUNS.find((name) => name !== run)!;
-    const text = (name: RunName): string =>
-      `${name} ${best.by[name]!.mean.toFixed(2)} / ${best.by[name]!.max.toFixed(2)} / ${best.by[name]!.request.toFixed(2)}`;
+    const text = (name: RunName): string => `${name} ${scoreText(best.by[name]!)}`;
     console.log(
       `  on ${run}: ${best.rule.chunks}, ${best.rule.stepOverheadUs} µs  →  ${text(run)}, ${text(other)} % (mean / worst / by request)`,
     );
@@ -214,5 +237,6 @@ function printUnseen(grid: Grid, runs: readonly ServedRun[], all: readonly Serve
 }
 
 for (const run of RUNS) printRun(run);
+printParts();
 printSwap();
 printTransfer();
