@@ -1,17 +1,21 @@
 /** `manx engine fit`: prices of steps from what a real engine did, with their error on requests that the fit has not seen. */
 import type { Command } from "commander";
-import { ManxError } from "../core/index.ts";
+import { ManxError, parseDurationUs, US_PER_S } from "../core/index.ts";
 import type { EngineConfig } from "../engine/index.ts";
-import type { FittedDocument } from "../explain/index.ts";
+import type { EngineFacts, FittedDocument } from "../explain/index.ts";
 import { parseCount } from "./flag-values.ts";
 import { readInput } from "./input-file.ts";
 import type { Io } from "./io.ts";
+import { lookAtMetrics } from "./metrics-source.ts";
 import { openOutput } from "./output-file.ts";
 import { ProgressLine } from "./progress-line.ts";
 import { terminalOptions } from "./terminal-options.ts";
 
 interface FitFlags {
   readonly log?: string;
+  readonly metrics?: readonly string[];
+  readonly interval: string;
+  readonly intervals: string;
   readonly model: string;
   readonly gpu: string;
   readonly ranks: string;
@@ -27,6 +31,8 @@ interface FitFlags {
 }
 
 const LOG_BYTES_MAX = 512 * 1024 * 1024;
+/** Of requests that stand for those that a scrape counted. */
+const SEED = 42;
 
 export function addEngineFitCommand(engine: Command, io: Io): void {
   engine
@@ -36,6 +42,12 @@ export function addEngineFitCommand(engine: Command, io: Io): void {
       "--log <file>",
       "what the engine did by request: vllm bench serve --save-detailed, JSONL or CSV; - is stdin",
     )
+    .option(
+      "--metrics <source...>",
+      "vLLM's or SGLang's /metrics: a URL, or files saved one after another",
+    )
+    .option("--interval <duration>", "between looks; of a single file, since the start", "30s")
+    .option("--intervals <count>", "of a URL; the last of several is held back", "2")
     .option("--model <name>", "model that the engine runs", "llama-3.1-8b")
     .option("--gpu <name>", "its GPU, or the nearest that has a data sheet", "h100-sxm")
     .option("--ranks <count>", "GPUs that share each layer", "1")
@@ -54,6 +66,7 @@ export function addEngineFitCommand(engine: Command, io: Io): void {
         "itls_ms (a list). The end of a name is its unit: _s, _ms, _us, none for seconds.\n" +
         "\nExamples:\n" +
         "  manx engine fit --log run.json --gpu h100-sxm --output cost.json\n" +
+        "  manx engine fit --metrics http://127.0.0.1:8000 --interval 60s --output cost.json\n" +
         "  manx engine plan --cost cost.json --trace trace.csv --slo ttft=500ms,itl=50ms\n",
     )
     .action((flags: FitFlags) => runFit(flags, io));
@@ -61,15 +74,12 @@ export function addEngineFitCommand(engine: Command, io: Io): void {
 
 async function runFit(flags: FitFlags, io: Io): Promise<void> {
   const numbers = readNumbers(flags);
-  if (flags.log === undefined) {
-    throw new ManxError("MANX_FLAG_MISSING", { where: "--log", expected: "a log of requests" });
-  }
+  refuseUnlessOne(flags);
   const [{ ENGINE_DEFAULTS }, explain] = await Promise.all([
     import("../engine/index.ts"),
     import("../explain/index.ts"),
   ]);
   const output = flags.output === undefined ? undefined : openOutput(flags.output, io);
-  const log = explain.readRequestLog(await readInput(flags.log, LOG_BYTES_MAX), flags.log);
   const isChunked = flags.scheduling === "chunked";
   const config: EngineConfig = {
     ...ENGINE_DEFAULTS,
@@ -81,17 +91,22 @@ async function runFit(flags: FitFlags, io: Io): Promise<void> {
     ahead: isChunked && flags.inStep !== true,
     admission: isChunked ? "step" : "known",
   };
-  const startedMs = io.clock.wallMs();
   const progress = new ProgressLine(io);
-  const document = explain.fitRequestLog({
-    log,
+  const details: Details = {
     config,
-    limit: numbers.limit,
     replaysMax: numbers.replaysMax,
-    startedMs,
+    startedMs: io.clock.wallMs(),
     command: commandOf(flags),
     onProgress: (text, share) => progress.show(text, share),
-  });
+  };
+  const document =
+    flags.log === undefined
+      ? await fitToMetrics(flags.metrics!, numbers, details, explain, io)
+      : explain.fitRequestLog({
+          ...details,
+          log: explain.readRequestLog(await readInput(flags.log, LOG_BYTES_MAX), flags.log),
+          limit: numbers.limit,
+        });
   progress.clear();
   const json = `${JSON.stringify(document)}\n`;
   output?.write(json);
@@ -99,11 +114,74 @@ async function runFit(flags: FitFlags, io: Io): Promise<void> {
   if (flags.output !== "-") io.stdout.write(flags.json === true ? json : await drawn(document, io));
 }
 
-function readNumbers(flags: FitFlags): {
+type Explain = typeof import("../explain/index.ts");
+type Details = import("../explain/index.ts").FitDetails;
+
+function refuseUnlessOne({ log, metrics }: FitFlags): void {
+  if (log === undefined && metrics === undefined) {
+    throw new ManxError("MANX_FLAG_MISSING", {
+      where: "--log",
+      expected: "a log of requests, or --metrics with a URL or files",
+    });
+  }
+  if (log === undefined || metrics === undefined) return;
+  throw new ManxError("MANX_FLAG_VALUE", {
+    where: "--metrics",
+    expected: "either --log or --metrics",
+    got: "both",
+    hint: "a log says more; leave --metrics away",
+  });
+}
+
+async function fitToMetrics(
+  sources: readonly string[],
+  { intervalUs, intervals }: Numbers,
+  details: Details,
+  explain: Explain,
+  io: Io,
+): Promise<FittedDocument> {
+  const onWait = (text: string, share: number): void => details.onProgress?.(text, share);
+  const looks = await lookAtMetrics({ sources, intervalUs, intervals, onWait }, io);
+  const pages = looks.map(({ text, where }) => new explain.MetricsPage(text, where));
+  const facts = explain.engineFacts(pages.at(-1)!);
+  const windows =
+    pages.length === 1
+      ? [explain.metricsWindow(undefined, pages[0]!, intervalUs / US_PER_S)]
+      : pages.slice(1).map((page, i) => {
+          const [from, to] = [looks[i]!.atUs, looks[i + 1]!.atUs];
+          const us = from === undefined || to === undefined ? intervalUs : to - from;
+          return explain.metricsWindow(pages[i], page, us / US_PER_S);
+        });
+  const { kvTokens } = facts;
+  const config: EngineConfig = {
+    ...(kvTokens !== undefined && { kvTokens }),
+    // What was given goes before what the page says.
+    ...details.config,
+  };
+  const source = looks.at(-1)!.where;
+  const notes = [stateText(facts)];
+  return explain.fitMetrics({ ...details, config, windows, source, notes, seed: SEED });
+}
+
+function stateText({ engine, running, waiting, kvShare, kvTokens }: EngineFacts): string {
+  const parts = [
+    running === undefined ? undefined : `${running} running`,
+    waiting === undefined ? undefined : `${waiting} waiting`,
+    kvShare === undefined ? undefined : `KV memory ${(100 * kvShare).toFixed(0)} % in use`,
+    kvTokens === undefined ? undefined : `of ${kvTokens} tokens`,
+  ].filter((part) => part !== undefined);
+  return `${engine} at the last look: ${parts.join(", ")}`;
+}
+
+interface Numbers {
   readonly config: Pick<EngineConfig, "ranks" | "sequencesMax" | "tokensMax" | "kvTokens">;
   readonly limit: number;
   readonly replaysMax: number;
-} {
+  readonly intervalUs: number;
+  readonly intervals: number;
+}
+
+function readNumbers(flags: FitFlags): Numbers {
   return {
     config: {
       ranks: parseCount(flags.ranks, "--ranks", 1, 1_024),
@@ -115,17 +193,38 @@ function readNumbers(flags: FitFlags): {
     },
     limit: parseCount(flags.limit, "--limit", 10, 1_000_000),
     replaysMax: parseCount(flags.replays, "--replays", 5, 10_000),
+    intervalUs: readInterval(flags.interval),
+    intervals: parseCount(flags.intervals, "--intervals", 1, 100),
   };
+}
+
+function readInterval(text: string): number {
+  const us = parseDurationUs(text, "--interval");
+  if (us >= US_PER_S) return us;
+  throw new ManxError("MANX_FLAG_VALUE", {
+    where: "--interval",
+    expected: "at least 1s: rates of less are chance",
+    got: JSON.stringify(text),
+  });
 }
 
 function commandOf(flags: FitFlags): string {
   const kv = flags.kvTokens === undefined ? "" : ` --kv-tokens ${flags.kvTokens}`;
   const inStep = flags.inStep === true ? " --in-step" : "";
+  const from =
+    flags.log === undefined
+      ? // Credentials of a URL do not belong into a document.
+        `--metrics ${flags.metrics!.map(bare).join(" ")} --interval ${flags.interval} --intervals ${flags.intervals}`
+      : `--log ${flags.log} --limit ${flags.limit}`;
   return (
-    `manx engine fit --log ${flags.log} --model ${flags.model} --gpu ${flags.gpu}` +
+    `manx engine fit ${from} --model ${flags.model} --gpu ${flags.gpu}` +
     ` --ranks ${flags.ranks} --sequences ${flags.sequences} --tokens ${flags.tokens}${kv}` +
-    ` --scheduling ${flags.scheduling}${inStep} --limit ${flags.limit} --replays ${flags.replays}`
+    ` --scheduling ${flags.scheduling}${inStep} --replays ${flags.replays}`
   );
+}
+
+function bare(source: string): string {
+  return source.replace(/^(https?:\/\/)[^/@]*@/i, "$1");
 }
 
 async function drawn(document: FittedDocument, io: Io): Promise<string> {

@@ -19,7 +19,7 @@ export function fitAsResult(document: FittedDocument): ResultDocument {
     runs: [],
     comparisons: [comparison(document)],
     notes: [
-      ...document.findings.map((one) => ({ level: "info" as const, text: findingText(one) })),
+      ...findingTexts(document).map((text) => ({ level: "info" as const, text })),
       ...document.notes.map((text) => ({ level: "info" as const, text })),
     ],
     next: "manx engine plan --cost FILE --trace TRACE --slo ttft=500ms,itl=50ms",
@@ -64,7 +64,13 @@ function share(percent: number | undefined): number | null {
 
 function quantileRows({ quantiles }: FittedDocument): ResultComparisonRow[] {
   return quantiles.map(({ figure, q, n, beyond, logUs, twinUs, sheetUs }) =>
-    row(`${FIGURES[figure]} p${q * 100}`, "us", n, [logUs, twinUs, sheetUs], beyond < 10),
+    row(
+      `${FIGURES[figure]} ${q === null ? "mean" : `p${q * 100}`}`,
+      "us",
+      n,
+      [logUs, twinUs, sheetUs],
+      beyond < 10,
+    ),
   );
 }
 
@@ -85,19 +91,26 @@ function row(
   };
 }
 
+type Finding = FittedDocument["findings"][number];
+
+/** A line for each that the log tells, and one for all others of the same reason. */
+function findingTexts({ findings }: FittedDocument): string[] {
+  const told = findings.filter(({ determined }) => determined).map(toldText);
+  const others = findings.filter(({ determined }) => !determined);
+  const untold = [...new Set(others.map(({ why }) => why))].map((why) => {
+    const values = others
+      .filter((one) => one.why === why)
+      .map(({ name, value }) => `${name} ${digits(value)}`);
+    return `kept near the data sheet: ${values.join(", ")} (${why})`;
+  });
+  return [...told, ...untold];
+}
+
 /** `stepUs 13060 (12852 to 13271; data sheet 6459)`. */
-function findingText({
-  name,
-  value,
-  sheet,
-  low,
-  high,
-  determined,
-  why,
-}: FittedDocument["findings"][number]): string {
-  if (!determined) return `${name} ${digits(value)} from the data sheet: ${why}`;
+function toldText({ name, value, sheet, low, high, why }: Finding): string {
   const range = low === null || high === null ? "" : `${digits(low)} to ${digits(high)}; `;
-  return `${name} ${digits(value)} (${range}data sheet ${digits(sheet)})${why === "" ? "" : `: ${why}`}`;
+  const text = `${name} ${digits(value)} (${range}data sheet ${digits(sheet)})`;
+  return why === "" ? text : `${text}: ${why}`;
 }
 
 function digits(value: number): string {

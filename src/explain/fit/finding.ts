@@ -10,7 +10,7 @@ export interface Finding {
   readonly value: number;
   /** The data sheet's, or 0. */
   readonly sheet: number;
-  /** Over the fits that left a block out; null without blocks. */
+  /** Over the fits that left a block out; null if there are not two of them. */
   readonly low: number | null;
   readonly high: number | null;
   readonly determined: boolean;
@@ -43,8 +43,8 @@ export function findingsOf(parts: FindingParts): readonly Finding[] {
 function finding(name: Unknown, { all, byBlock, start }: FindingParts): Finding {
   const value = unknownOf(all, name);
   const others = byBlock.map((fit) => unknownOf(fit, name));
-  const low = others.length === 0 ? null : Math.min(...others);
-  const high = others.length === 0 ? null : Math.max(...others);
+  const low = others.length < 2 ? null : Math.min(...others);
+  const high = others.length < 2 ? null : Math.max(...others);
   const determined = (all.told.get(name) ?? 0) >= TOLD_MIN;
   const agreed = low === null || high === null || high - low <= AGREE_WITHIN * value;
   const why = agreed ? "" : "parts of the log disagree on it";

@@ -63,8 +63,9 @@ const LINEAR_UNKNOWNS: readonly Unknown[] = [...LINEAR_COEFFICIENTS, "requestUs"
 const HUBER = 0.1;
 /** To be told, a coefficient must move the log's times by the root of this, 1 %, in a way that no other can. */
 const TOLD = 1e-4;
-/** Bends that fit within this share of the best are as good. */
+/** Bends are as good whose squares are within this share of the best's, or within 0.5 % of a row's time. */
 const BEND_WITHIN = 0.05;
+const BEND_NEAR = 0.005 ** 2;
 const ROUNDS_MAX = 12;
 const BACKTRACKS_MAX = 3;
 const IMPROVEMENT_MIN = 0.002;
@@ -126,7 +127,8 @@ class FitSearch<Twin> {
     const { problem, weights } = here;
     const told = problem.shares(this.#spring(Math.max(TOLD, this.#task.strength) * weights));
     const least = Math.min(...byBend.map(({ squares }) => squares));
-    const asGood = byBend.filter(({ squares }) => squares <= least * (1 + BEND_WITHIN));
+    const limit = least * (1 + BEND_WITHIN) + BEND_NEAR * here.weights;
+    const asGood = byBend.filter(({ squares }) => squares <= limit);
     const isBendTold = asGood.at(-1)!.bend <= 2 * Math.max(1, asGood[0]!.bend);
     return {
       coefficients,

@@ -1,79 +1,20 @@
 /** Planted truth: logs that the twin makes with coefficients which the fit is not told, with noise on every time. */
 import { describe, expect, it } from "vitest";
-import { Random } from "../../clock/index.ts";
 import {
-  costOf,
-  ENGINE_DEFAULTS,
-  type EngineConfig,
-  type FittedCoefficients,
-  FittedCost,
-} from "../../engine/index.ts";
+  plantedArrivals as arrivals,
+  PLANTED_CONFIG as CONFIG,
+  type PlantedWorkload,
+  plantedLog as planted,
+  TRUE_REQUEST_US as REQUEST_US,
+  TRUTH,
+} from "../../../test/support/planted-engine.ts";
+import { costOf, type EngineConfig, FittedCost } from "../../engine/index.ts";
 import { fitCoefficients } from "./fit-coefficients.ts";
 import { fitLog, type LogFit } from "./fit-log.ts";
 import { LogEvidence } from "./log-evidence.ts";
 import { LogReplay } from "./log-replay.ts";
 import type { LoggedRequest } from "./request-log.ts";
 import { nearestCoefficients } from "./start-coefficients.ts";
-
-/** Twice to four times as slow as the H100 that the fit starts from, and otherwise composed. */
-const TRUTH: FittedCoefficients = {
-  stepUs: 12_000,
-  freeTokens: 128,
-  tokenUs: 75,
-  prefillSequenceUs: 300,
-  prefillPairUs: 0.002,
-  prefillContextTokenUs: 0.1,
-  decodeSequenceUs: 60,
-  decodeContextTokenUs: 0.12,
-};
-const REQUEST_US = 6_000;
-const CONFIG: EngineConfig = { ...ENGINE_DEFAULTS, ahead: true, admission: "step" };
-
-interface Workload {
-  readonly n: number;
-  readonly perS: number;
-  readonly seed: number;
-  readonly promptTokens?: number;
-  readonly outputTokens?: number;
-}
-
-function arrivals({ n, perS, seed, promptTokens, outputTokens }: Workload): LoggedRequest[] {
-  const random = new Random(seed, "arrivals");
-  const length = (mean: number, spread: number, most: number): number =>
-    Math.max(1, Math.min(most, Math.round(mean * Math.exp(spread * random.normal()))));
-  let atUs = 0;
-  return Array.from({ length: n }, (_, i) => {
-    atUs += i === 0 ? 0 : Math.round(random.exponential(1e6 / perS));
-    return {
-      row: i + 1,
-      atUs,
-      promptTokens: promptTokens ?? length(400, 1.2, 6_000),
-      outputTokens: outputTokens ?? length(60, 0.8, 400),
-      ttftUs: 1,
-      e2eUs: 1,
-    };
-  });
-}
-
-function planted(workload: Workload, noise: number, withGaps = false): LoggedRequest[] {
-  const requests = arrivals(workload).map((one) => (withGaps ? { ...one, gapsUs: [] } : one));
-  const twin = new LogReplay(requests, CONFIG).runPriced(new FittedCost(TRUTH), REQUEST_US);
-  const random = new Random(workload.seed, "noise");
-  const jitter = (us: number): number => us * Math.exp(noise * random.normal());
-  return requests.map((request, i) => {
-    const ttftUs = Math.round(jitter(twin.ttftUs[i]!));
-    const gapsUs = twin.gapsUs.get(i)?.map((us) => Math.round(jitter(us)));
-    const answerUs =
-      gapsUs?.reduce((sum, us) => sum + us, 0) ??
-      Math.round(jitter(twin.e2eUs[i]! - twin.ttftUs[i]!));
-    return {
-      ...request,
-      ttftUs,
-      e2eUs: ttftUs + answerUs,
-      ...(gapsUs !== undefined && { gapsUs }),
-    };
-  });
-}
 
 function fitTo(requests: readonly LoggedRequest[], replaysMax = 16): LogFit {
   return fitLog({ requests, config: CONFIG, replaysMax });
@@ -84,7 +25,7 @@ function quantile(values: Float64Array, q: number): number {
 }
 
 /** Largest relative error of p50, p95 and p99 of TTFT and E2E under a load that the log does not have. */
-function errorElsewhere(fit: LogFit, workload: Workload): number {
+function errorElsewhere(fit: LogFit, workload: PlantedWorkload): number {
   const replay = new LogReplay(arrivals(workload), CONFIG);
   const truth = replay.runPriced(new FittedCost(TRUTH), REQUEST_US);
   const ours = replay.runPriced(new FittedCost(fit.coefficients), fit.requestUs);

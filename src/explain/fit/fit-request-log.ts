@@ -1,65 +1,35 @@
 /** A log of requests to a fitted document: the log's own flaws, the engine as it was run, and the fit, in one. */
-import { isoTime } from "../../clock/index.ts";
-import {
-  type CoefficientName,
-  describeConfig,
-  type EngineConfig,
-  FITTED_COST_VERSION,
-} from "../../engine/index.ts";
-import { VERSION } from "../../version.ts";
+import { type FitDetails, fittedDocument } from "./fit-details.ts";
 import { fitLog, type LogFit } from "./fit-log.ts";
 import type { FittedDocument } from "./fitted-document.ts";
 import type { RequestLog } from "./request-log.ts";
 
-export interface FitRequestLogOptions {
+export interface FitRequestLogOptions extends FitDetails {
   readonly log: RequestLog;
-  /** As it was run; `contextMax` is raised to the log's longest request. */
-  readonly config: EngineConfig;
   /** Uses the first so many requests. */
   readonly limit: number;
-  /** Of the log, in one fit. */
-  readonly replaysMax: number;
-  readonly startedMs: number;
-  /** Repeats the fit; must hold no secret. */
-  readonly command: string;
-  readonly onProgress?: (text: string, share: number) => void;
 }
 
-/** @throws as `fitLog` does. */
+/** The config's `contextMax` is raised to the log's longest request. @throws as `fitLog` does. */
 export function fitRequestLog(options: FitRequestLogOptions): FittedDocument {
-  const { log, config: given, startedMs, command } = options;
+  const { log, config: given } = options;
   const requests = log.requests.slice(0, options.limit);
-  const longest = requests.reduce(
+  const contextMax = requests.reduce(
     (most, { promptTokens, outputTokens }) => Math.max(most, promptTokens + outputTokens),
     given.contextMax,
   );
-  const config: EngineConfig = { ...given, contextMax: longest };
+  const config = { ...given, contextMax };
   const fit = fitLog({ ...options, requests, config });
-  return {
-    kind: "fitted-cost",
-    schemaVersion: FITTED_COST_VERSION,
-    coefficients: fit.coefficients,
-    requestUs: fit.requestUs,
-    fittedOn: {
-      source: log.path,
-      requests: requests.length,
-      undetermined: fit.findings
-        .filter(({ determined, name }) => !determined && name !== "requestUs")
-        .map(({ name }) => name as CoefficientName),
-    },
+  const on = { source: log.path, requests: requests.length };
+  return fittedDocument({ ...options, config }, fit, fit.findings, on, {
     error: [...fit.error],
-    engine: describeConfig(config),
-    findings: [...fit.findings],
     quantiles: fit.quantiles.map((one, i) => ({
       ...one,
       sheetUs: fit.sheetQuantiles[i]!.twinUs,
     })),
     sheetError: [...fit.sheetError],
     notes: notesOf(log, requests.length, fit),
-    startedAt: isoTime(startedMs),
-    command,
-    manx: VERSION,
-  };
+  });
 }
 
 function notesOf(log: RequestLog, used: number, fit: LogFit): string[] {

@@ -35,10 +35,10 @@ const figureError = z.object({
 
 const quantile = z.object({
   figure: z.enum(FIT_FIGURES),
-  q: z.number().gt(0).max(1),
+  q: z.number().gt(0).max(1).nullable().describe("null: the mean"),
   n: count,
   beyond: count.describe("values beyond it; below 10 it says more about luck than about the tail"),
-  logUs: amount.describe("observed"),
+  logUs: amount.describe("observed; from a scrape, interpolated within a bucket"),
   twinUs: amount.describe("by fits that had not seen these requests"),
   sheetUs: amount.describe("by the data sheet's twin"),
 });
