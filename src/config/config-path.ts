@@ -24,3 +24,14 @@ export function valueAt(root: unknown, path: ConfigPath): unknown {
   }
   return value;
 }
+
+/** A copy of `root` with the value put in at `path`; what is no object on the way is replaced by one. */
+export function withValue(root: unknown, path: ConfigPath, value: unknown): unknown {
+  const [step, ...rest] = path;
+  if (step === undefined) return value;
+  if (Array.isArray(root)) {
+    return root.map((one, index) => (index === step ? withValue(one, rest, value) : one));
+  }
+  const fields = typeof root === "object" && root !== null ? (root as Record<string, unknown>) : {};
+  return { ...fields, [step]: withValue(fields[step], rest, value) };
+}

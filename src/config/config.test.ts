@@ -133,6 +133,13 @@ describe("a configuration file", () => {
     });
   });
 
+  it("shows no control character of the file to a terminal", async () => {
+    for (const letter of ["\u001b", "\u202e"]) {
+      const errors = await errorsOf(`{"engine": {"gpu": "${letter}[31m", "x": 1}}`);
+      expect(errors.map(renderError).join("")).not.toContain(letter);
+    }
+  });
+
   it("never fails otherwise than with an error of the table, whatever the file holds", () => {
     const piece = fc.constantFrom(
       ..."{}[],:\"'\\/*\n\t\u2028 -1etrufalsn",
@@ -210,6 +217,14 @@ describe("variables and flags", () => {
     expect(config.value.listen).toEqual({ host: "127.0.0.1", port: 6 });
     const kinds = ["host", "port"].map((step) => config.sourceOf(["listen", step]).kind);
     expect(kinds).toEqual(["default", "env"]);
+  });
+
+  it("may change an element of a list that another one gives", async () => {
+    const env = { MANX_ENGINE_FAULTS__0__AFTER: "9", MANX_ENGINE_FAULTS: '[{"kind": "stall"}]' };
+    const config = await readConfig(undefined, { ...options, env });
+    expect(config.value.faults).toEqual([{ kind: "stall", after: 9 }]);
+    expect(config.sourceOf(["faults", 0, "after"]).name).toBe("MANX_ENGINE_FAULTS__0__AFTER");
+    expect(config.sourceOf(["faults", 0, "kind"]).name).toBe("MANX_ENGINE_FAULTS");
   });
 
   it("reach into lists and maps of the file", async () => {

@@ -4,7 +4,7 @@
  * else as in JSON. An empty variable counts as not set. A name that no key has is an error: it would do nothing, silently.
  */
 import { ManxError, nearestName } from "../core/index.ts";
-import { type ConfigPath, pathText, valueAt } from "./config-path.ts";
+import { type ConfigPath, pathText, valueAt, withValue } from "./config-path.ts";
 import type { SchemaOutline } from "./schema-outline.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;
@@ -24,6 +24,7 @@ const SERVICE_LINK = /_SERVICE_(HOST|PORT(_\w+)?)$|_PORT_\d+_(TCP|UDP)(_(PROTO|P
 
 /**
  * @param file the section as the file has it: for the lengths of its lists and the names in its maps.
+ * @returns a whole object before what changes one of its keys.
  * @throws MANX_CONFIG_KEY, MANX_CONFIG_VALUE
  */
 export function envValues(
@@ -34,14 +35,26 @@ export function envValues(
 ): GivenValue[] {
   const prefix = `MANX_${screaming(section)}_`;
   const given: GivenValue[] = [];
-  for (const [name, text] of Object.entries(env)) {
-    if (!name.startsWith(prefix) || text === undefined || text === "") continue;
-    if (SERVICE_LINK.test(name) || /^(tcp|udp):\/\//.test(text)) continue;
-    const path = findPath(name, prefix, outline, file);
-    given.push({ path, value: readValue(name, text, outline.typesAt(path), section, path), name });
+  // A list that one variable gives as a whole may have its elements changed by others.
+  let root = file;
+  for (const [name, text] of variablesOf(env, prefix)) {
+    const path = findPath(name, prefix, outline, root);
+    const value = readValue(name, text, outline.typesAt(path), section, path);
+    root = withValue(root, path, value);
+    given.push({ path, value, name });
   }
-  // A whole object first, then what changes one of its keys.
-  return given.sort((a, b) => a.path.length - b.path.length);
+  return given;
+}
+
+/** Those of the section that somebody has set, by depth and name. */
+function variablesOf(env: Env, prefix: string): [string, string][] {
+  const set = Object.entries(env).filter((entry): entry is [string, string] => {
+    const [name, text] = entry;
+    if (!name.startsWith(prefix) || text === undefined || text === "") return false;
+    return !SERVICE_LINK.test(name) && !/^(tcp|udp):\/\//.test(text);
+  });
+  const depth = (name: string): number => name.split("__").length;
+  return set.sort(([a], [b]) => depth(a) - depth(b) || (a < b ? -1 : 1));
 }
 
 function findPath(name: string, prefix: string, outline: SchemaOutline, file: unknown): ConfigPath {

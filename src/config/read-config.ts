@@ -2,10 +2,10 @@
  * Reads one section: defaults, then the file, then variables, then flags, each over the one before, and checks the whole
  * against the section's schema. Everything that is wrong is found in one go.
  */
-
 import type { z } from "zod";
 import { ManxError, nearestName, toManxError } from "../core/index.ts";
 import { type ConfigFile, readConfigFile } from "./config-file.ts";
+import { withValue } from "./config-path.ts";
 import { type Env, envValues, type GivenValue } from "./env-values.ts";
 import { IssueErrors } from "./issue-errors.ts";
 import { SchemaOutline } from "./schema-outline.ts";
@@ -121,15 +121,4 @@ function strayKeys(file: ConfigFile, section: SectionName, outline: SchemaOutlin
       ...parts,
     }),
   ];
-}
-
-/** A copy with the value put in; what is no object on the way is replaced by one. */
-function withValue(root: unknown, path: readonly (string | number)[], value: unknown): unknown {
-  const [step, ...rest] = path;
-  if (step === undefined) return value;
-  if (Array.isArray(root)) {
-    return root.map((one, index) => (index === step ? withValue(one, rest, value) : one));
-  }
-  const fields = typeof root === "object" && root !== null ? (root as Record<string, unknown>) : {};
-  return { ...fields, [step]: withValue(fields[step], rest, value) };
 }

@@ -10,7 +10,7 @@ export function shownValue(value: unknown, isSecret: boolean, name = ""): string
   if (Array.isArray(value)) return `a list of ${value.length}`;
   if (typeof value === "object" && value !== null) return "an object";
   if (typeof value === "string" && isHidden(value, isSecret, name)) return HIDDEN;
-  const text = JSON.stringify(value);
+  const text = printable(JSON.stringify(value));
   return text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS)}…` : text;
 }
 
@@ -18,4 +18,9 @@ export function shownValue(value: unknown, isSecret: boolean, name = ""): string
 export function isHidden(value: string, isSecret: boolean, name: string): boolean {
   if (looksSecret(value)) return true;
   return isSecret ? !isReference(value) : isSecretName(name, value);
+}
+
+/** Whatever stands in a file, shown in a terminal it changes no colour, moves no cursor and turns no line round. */
+export function printable(text: string): string {
+  return text.replace(/(?!\t)[\p{Cc}\p{Bidi_Control}]/gu, "\u00b7");
 }

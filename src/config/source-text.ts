@@ -3,6 +3,7 @@
  * A shown line never holds a secret: what looks like one is masked, character for character, so that the caret stays.
  */
 import { isSecretName, looksSecret } from "./secret-names.ts";
+import { printable } from "./shown-value.ts";
 
 export interface Position {
   /** From 1. */
@@ -49,7 +50,7 @@ export class SourceText {
     const { line, column } = this.positionOf(offset);
     const start = this.#lineStarts[line - 1]!;
     const end = this.#lineStarts[line] ?? this.text.length + 1;
-    const whole = maskSecrets(this.text.slice(start, end - 1).replace(/\r$/, ""));
+    const whole = printable(maskSecrets(this.text.slice(start, end - 1).replace(/\r$/, "")));
     // Of a line of a minified file, the part around the caret.
     const from = column - 1 > SHOWN_COLUMNS - 20 ? column - 1 - 20 : 0;
     const shown = whole.slice(from, from + SHOWN_COLUMNS);
