@@ -31,6 +31,32 @@ describe("replay", () => {
     expect([totals.steps, totals.requestSteps, endUs]).toEqual([6, 6, 2_000_200]);
   });
 
+  it("adds what a fitted cost has found outside of steps to TTFT and E2E, and to no gap", () => {
+    const { cost: _, ...rest } = options;
+    const fitted = {
+      schemaVersion: 1,
+      coefficients: {
+        stepUs: 100,
+        freeTokens: 0,
+        tokenUs: 0,
+        prefillSequenceUs: 0,
+        prefillPairUs: 0,
+        prefillContextTokenUs: 0,
+        decodeSequenceUs: 0,
+        decodeContextTokenUs: 0,
+      },
+      requestUs: 5_000,
+      fittedOn: { source: "test", requests: 10, undetermined: [] },
+      error: [],
+    } as const;
+    const config = { ...ENGINE_DEFAULTS, cost: { kind: "fitted", fitted } as const };
+    const { histograms, endUs } = replay({ ...rest, config });
+    expect(histograms.ttftUs.toJSON()).toMatchObject({ min: 5_100, max: 5_100 });
+    expect(histograms.itlUs.toJSON()).toMatchObject({ n: 3, sum: 300 });
+    expect(histograms.e2eUs.toJSON()).toMatchObject({ min: 5_100, max: 5_300 });
+    expect(endUs).toBe(2_000_200);
+  });
+
   it("offers the same requests faster, and spreads them over replicas", () => {
     const fast = replay({ ...options, speed: 1e12 });
     expect(fast.endUs).toBe(300);

@@ -46,7 +46,8 @@ export function replay(options: ReplayOptions, budgets?: Budgets): Replay {
   const { fleet, config, cost } = options;
   const pools = options.pools ?? config.pools;
   const replicas = pools?.prefill ?? options.replicas ?? 1;
-  const collect = new ReplayCollector(budgets, replicas);
+  const outsideUs = cost === undefined ? requestUsOf(config) : 0;
+  const collect = new ReplayCollector(budgets, replicas, outsideUs);
   if (fleet !== undefined) checkFleet(fleet, replicas);
   if (fleet !== undefined && pools !== undefined) refuseBoth();
   const serving = buildServing({
@@ -86,6 +87,11 @@ export function replay(options: ReplayOptions, budgets?: Budgets): Replay {
   clock.runSync();
   const lastUs = options.requests.at(-1)?.atUs ?? 0;
   return collect.result(serving, Math.round(lastUs / speed), clock.nowUs());
+}
+
+/** Only a fit to a client's times knows of it. */
+function requestUsOf({ cost }: EngineConfig): number {
+  return cost.kind === "fitted" ? (cost.fitted.requestUs ?? 0) : 0;
 }
 
 function refuseBoth(): never {

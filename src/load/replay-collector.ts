@@ -65,6 +65,7 @@ export const REPLAY_METRICS: readonly ReplayMetric[] = [
 
 export class ReplayCollector {
   readonly #budgets: Budgets | undefined;
+  readonly #requestUs: number;
   readonly #histograms = Object.fromEntries(
     REPLAY_METRICS.map((name) => [name, new Histogram()]),
   ) as Record<ReplayMetric, Histogram>;
@@ -77,8 +78,10 @@ export class ReplayCollector {
   #finished = 0;
   #met = 0;
 
-  constructor(budgets: Budgets | undefined, replicas: number) {
+  /** @param requestUs that a request takes outside of the engine's steps: a part of TTFT and of E2E. */
+  constructor(budgets: Budgets | undefined, replicas: number, requestUs = 0) {
     this.#budgets = budgets;
+    this.#requestUs = Math.round(requestUs);
     this.openTokens = new Array<number>(replicas).fill(0);
     this.pendingTokens = new Array<number>(replicas).fill(0);
   }
@@ -131,13 +134,13 @@ export class ReplayCollector {
 
   onFinish(request: EngineRequest, nowUs: number): void {
     const { ttftUs, tpotUs, e2eUs, queueUs, largestGapUs } = this.#histograms;
-    const firstUs = request.firstTokenUs - request.arrivedUs;
+    const firstUs = request.firstTokenUs - request.arrivedUs + this.#requestUs;
     this.#finished += 1;
     const { replica } = request.tag as Track;
     this.openTokens[replica]! -= request.promptTokens + request.outputTokens;
     ttftUs.record(firstUs);
     queueUs.record(request.scheduledUs - request.arrivedUs);
-    e2eUs.record(nowUs - request.arrivedUs);
+    e2eUs.record(nowUs - request.arrivedUs + this.#requestUs);
     let perTokenUs = 0;
     if (request.generated > 1) {
       perTokenUs = (request.lastTokenUs - request.firstTokenUs) / (request.generated - 1);
