@@ -1,20 +1,20 @@
 /**
- * How an answer leaves: as a stream, token by token, or whole at its end. All that one step of the engine brings for one
+ * How an answer leaves: as a stream, a chunk for each step that brings tokens, or whole at its end. All that one step of the engine brings for one
  * response goes out in one write of its socket: Node corks a chunked response until the end of the tick, and a step
  * settles in one tick.
  */
 import type { ServerResponse } from "node:http";
 import type { ManxError } from "../core/index.ts";
 import { sendJson } from "../http/index.ts";
-import type { Answer } from "./answer.ts";
+import type { Answer, Piece } from "./answer.ts";
 import { apiErrorBody, sendApiError } from "./api-error.ts";
 import type { ResponseForm, Usage } from "./response-form.ts";
 
 export interface Delivery {
   /** The engine has taken the request. */
   accepted(): void;
-  /** Token `index`, from 0, exists. */
-  token(index: number): void;
+  /** A step has brought tokens `from` to below `to`, counted from 0: one, or several with drafts. */
+  tokens(from: number, to: number): void;
   /** The engine is done with the request; it had found `cachedTokens` of the prompt in its prefix cache. */
   end(cachedTokens: number): void;
   fail(error: ManxError): void;
@@ -60,15 +60,17 @@ export class StreamDelivery implements Delivery {
     response.flushHeaders();
   }
 
-  token(index: number): void {
+  tokens(from: number, to: number): void {
     const { response, form, answer } = this.#parts;
     if (response.destroyed) return;
     if (response.writableLength > UNREAD_BYTES_MAX) {
       response.destroy();
       return;
     }
-    const chunk = form.chunk(answer.piece(index));
-    response.write(index === 0 ? form.open() + chunk : chunk);
+    const pieces: Piece[] = [];
+    for (let index = from; index < to; index += 1) pieces.push(answer.piece(index));
+    const chunk = form.chunk(pieces);
+    response.write(from === 0 ? form.open() + chunk : chunk);
   }
 
   end(cachedTokens: number): void {
@@ -97,7 +99,7 @@ export class WholeDelivery implements Delivery {
     // Nothing is sent before the answer is complete.
   }
 
-  token(): void {
+  tokens(): void {
     // Kept back until the end.
   }
 

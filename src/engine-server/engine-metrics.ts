@@ -59,10 +59,10 @@ export class EngineMetrics {
     return this.#registry.metrics();
   }
 
-  /** The call's next token was written at `nowUs`. */
-  token(call: LiveCall, nowUs: number, isFirstOfStep: boolean): void {
-    if (call.tokens === 1) this.#callers.firstToken(call, nowUs - call.arrivedUs);
-    this.#replicaOf(call).token(call, nowUs, isFirstOfStep);
+  /** The call's next `count` tokens were written at `nowUs`. */
+  tokens(call: LiveCall, count: number, nowUs: number): void {
+    if (call.tokens === count) this.#callers.firstToken(call, nowUs - call.arrivedUs);
+    this.#replicaOf(call).tokens(call, count, nowUs);
   }
 
   finished(call: LiveCall, done: EngineRequest, nowUs: number): void {

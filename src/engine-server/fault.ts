@@ -6,7 +6,7 @@
  *     the head                   slow-headers
  *     the body                   stall, slow-drip, cut, error-in-stream, malformed-frame, model-change
  *
- * `after` counts chunks that have been sent: tokens of a stream, pieces of `WHOLE_PIECE_BYTES` of a whole answer. A place
+ * `after` counts chunks that have been sent: chunks of a stream, pieces of `WHOLE_PIECE_BYTES` of a whole answer. A place
  * that an answer never gets to is a fault that does not happen.
  */
 export const FAULT_STATUSES = [429, 500, 503, 529] as const;

@@ -23,6 +23,8 @@ export class FaultedStream implements Delivery {
   readonly #parts: DeliveryParts;
   readonly #inner: StreamDelivery;
   readonly #outlet: FaultedOutlet;
+  /** By chunk: tokens up to its end. */
+  readonly #ends: number[] = [];
   #cachedTokens = 0;
 
   constructor(parts: DeliveryParts, includeUsage: boolean, options: FaultedOptions) {
@@ -31,7 +33,7 @@ export class FaultedStream implements Delivery {
     this.#inner = new StreamDelivery(parts, includeUsage);
     const outlet: Outlet = {
       head: () => this.#inner.accepted(),
-      chunk: (index) => this.#inner.token(index),
+      chunk: (index) => this.#inner.tokens(this.#ends[index - 1] ?? 0, this.#ends[index]!),
       end: () => this.#inner.end(this.#cachedTokens),
       spoil: () => response.write(HALF_FRAME),
       ping: () => response.write(PING),
@@ -44,8 +46,9 @@ export class FaultedStream implements Delivery {
     this.#outlet.open();
   }
 
-  token(index: number): void {
-    this.#outlet.grow(index + 1);
+  tokens(_from: number, to: number): void {
+    this.#ends.push(to);
+    this.#outlet.grow(this.#ends.length);
   }
 
   end(cachedTokens: number): void {
@@ -89,7 +92,7 @@ export class FaultedWhole implements Delivery {
     // Nothing is sent before the answer is complete.
   }
 
-  token(): void {
+  tokens(): void {
     // Kept back until the end.
   }
 

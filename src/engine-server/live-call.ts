@@ -38,12 +38,12 @@ export class LiveCall {
     this.tenant = parts.tenant ?? "";
   }
 
-  /** The engine tells of one more token, of `inStep` that the same step yields. Answers whether it is the first of them. */
+  /** The engine tells of one more token, of `inStep` that the same step yields. Answers whether it is the last of them. */
   countToken(inStep: number): boolean {
     this.tokens += 1;
-    const isFirst = this.#leftInStep === 0;
-    this.#leftInStep = (isFirst ? inStep : this.#leftInStep) - 1;
-    return isFirst;
+    if (this.#leftInStep === 0) this.#leftInStep = inStep;
+    this.#leftInStep -= 1;
+    return this.#leftInStep === 0;
   }
 
   /** What it adds to the work of its engine, for a router. */

@@ -29,7 +29,7 @@ function makeWorld(cost = fixed, waitingMax = 10, more: Partial<LiveEngineOption
     const request = parseChatRequest({ messages, manx: { output_tokens: tokens } });
     const delivery = {
       accepted: () => undefined,
-      token: (i: number) => heard.push(`${name} ${i} @${clock.nowUs()}`),
+      tokens: (from: number) => heard.push(`${name} ${from} @${clock.nowUs()}`),
       end: () => heard.push(`${name} end @${clock.nowUs()}`),
       fail: (error: ManxError) => heard.push(`${name} ${error.code}`),
     };

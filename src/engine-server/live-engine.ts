@@ -2,7 +2,7 @@
  * The twin in real time: the engines of `src/engine`, one or several behind a router, and what their events mean for the
  * clients that wait.
  *
- *     submit ─▶ router ─▶ engine ─▶ onToken ─▶ delivery.token ─▶ socket
+ *     submit ─▶ router ─▶ engine ─▶ onToken ─▶ delivery.tokens ─▶ socket
  *        abort ──────────▶ │  ─▶ onFinish ─▶ delivery.end
  *
  * Invariant: a call is in `open` from the moment an engine has taken it until it has ended, was aborted or has failed; it
@@ -195,8 +195,9 @@ export class LiveEngine {
     if (!this.#open.has(request)) return;
     const { tag: call, generated } = request;
     if (generated === 1) this.#router.begun(call);
-    call.delivery.token(generated - 1);
-    this.metrics.token(call, this.#clock.nowUs(), call.countToken(inStep));
+    if (!call.countToken(inStep)) return;
+    call.delivery.tokens(generated - inStep, generated);
+    this.metrics.tokens(call, inStep, this.#clock.nowUs());
   }
 
   #finish(request: EngineRequest<LiveCall>): void {

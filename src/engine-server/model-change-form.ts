@@ -21,8 +21,8 @@ export class ModelChangeForm implements ResponseForm {
     return this.#form().open();
   }
 
-  chunk(piece: Piece): string {
-    const text = this.#form().chunk(piece);
+  chunk(pieces: readonly Piece[]): string {
+    const text = this.#form().chunk(pieces);
     this.#left -= 1;
     return text;
   }

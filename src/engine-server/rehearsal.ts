@@ -130,7 +130,7 @@ function tryOnce(config: EngineConfig, cost: CostModel, clock: Clock, answers: n
     seed: 0,
     sink: {
       onToken: ({ generated }) => {
-        written += form.chunk(answer.piece(generated - 1)).length;
+        written += form.chunk([answer.piece(generated - 1)]).length;
       },
       onFinish: () => undefined,
     },

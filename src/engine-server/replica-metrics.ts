@@ -23,7 +23,7 @@ export class ReplicaMetrics {
   readonly #families: VllmFamilies;
   /** Bound once: a label looked up for every token is what tokens would wait for. */
   readonly #observe: Readonly<Record<VllmHistogram, (value: number) => void>>;
-  readonly #countToken: () => void;
+  readonly #countTokens: (count: number) => void;
   #seen = { steps: 0, computedTokens: 0, busyUs: 0, lostUs: 0 };
 
   constructor(families: VllmFamilies, index: number, engine: Engine, clock: TwinClock) {
@@ -38,7 +38,7 @@ export class ReplicaMetrics {
     });
     this.#observe = Object.fromEntries(bound);
     const tokens = families.generationTokens.labels(this.#label);
-    this.#countToken = () => tokens.inc();
+    this.#countTokens = (count) => tokens.inc(count);
     for (const counter of [
       families.generationTokens,
       families.promptTokens,
@@ -52,15 +52,15 @@ export class ReplicaMetrics {
   }
 
   /**
-   * The call's next token was written at `nowUs`. As in vLLM, a gap is counted once a step, so with drafts it is longer
-   * than the time per token.
+   * The call's next `count` tokens were written at `nowUs`. As in vLLM, a gap is counted once a step, so with drafts it is
+   * longer than the time per token.
    */
-  token(call: LiveCall, nowUs: number, isFirstOfStep: boolean): void {
-    this.#countToken();
+  tokens(call: LiveCall, count: number, nowUs: number): void {
+    this.#countTokens(count);
     if (Number.isNaN(call.lastTokenUs)) {
       this.#observe.ttft((nowUs - call.arrivedUs) / US_PER_S);
       this.#families.promptTokens.inc(this.#label, call.request.prompt.tokens);
-    } else if (isFirstOfStep) {
+    } else {
       this.#observe.itl((nowUs - call.lastTokenUs) / US_PER_S);
     }
     call.lastTokenUs = nowUs;

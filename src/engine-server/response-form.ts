@@ -22,7 +22,8 @@ export interface Usage {
 export interface ResponseForm {
   /** Opens a stream once its first token exists; empty if the form has no such chunk. */
   open(): string;
-  chunk(piece: Piece): string;
+  /** What one step has brought: at least one piece, more than one with drafts only. */
+  chunk(pieces: readonly Piece[]): string;
   finish(reason: FinishReason): string;
   usage(usage: Usage): string;
   whole(answer: Answer, usage: Usage): Record<string, unknown>;
@@ -57,13 +58,12 @@ export class ChatForm implements ResponseForm {
     return this.#choice('{"role":"assistant","content":""}');
   }
 
-  chunk(piece: Piece): string {
-    if (piece.kind === "text") return this.#choice(`{"content":${JSON.stringify(piece.text)}}`);
-    const call =
-      piece.kind === "call-start"
-        ? { index: piece.call, ...this.#call(piece.call, piece.name) }
-        : { index: piece.call, function: { arguments: piece.text } };
-    return this.#choice(JSON.stringify({ tool_calls: [call] }));
+  chunk(pieces: readonly Piece[]): string {
+    const [piece] = pieces;
+    if (pieces.length === 1 && piece!.kind === "text") {
+      return this.#choice(`{"content":${JSON.stringify(piece!.text)}}`);
+    }
+    return this.#choice(JSON.stringify(this.#delta(pieces)));
   }
 
   finish(reason: FinishReason): string {
@@ -100,6 +100,27 @@ export class ChatForm implements ResponseForm {
     };
   }
 
+  /** The text in one, and of each call what there is of it. */
+  #delta(pieces: readonly Piece[]): Record<string, unknown> {
+    const text = pieces.map((piece) => (piece.kind === "text" ? piece.text : "")).join("");
+    const calls = new Map<number, { index: number; function: { arguments: string } }>();
+    for (const piece of pieces) {
+      if (piece.kind === "text") continue;
+      const known = calls.get(piece.call);
+      if (piece.kind === "call-start") {
+        calls.set(piece.call, { index: piece.call, ...this.#call(piece.call, piece.name) });
+      } else if (known !== undefined) {
+        known.function.arguments += piece.text;
+      } else {
+        calls.set(piece.call, { index: piece.call, function: { arguments: piece.text } });
+      }
+    }
+    return {
+      ...(text !== "" && { content: text }),
+      ...(calls.size > 0 && { tool_calls: [...calls.values()] }),
+    };
+  }
+
   #choice(delta: string, reason = "null"): string {
     const choice = `{"index":0,"delta":${delta},"logprobs":null,"finish_reason":${reason}}`;
     return frame(`${this.#shared},"choices":[${choice}]}`);
@@ -124,8 +145,8 @@ export class CompletionForm implements ResponseForm {
     return "";
   }
 
-  chunk(piece: Piece): string {
-    return this.#choice(textOf(piece));
+  chunk(pieces: readonly Piece[]): string {
+    return this.#choice(pieces.map(textOf).join(""));
   }
 
   finish(reason: FinishReason): string {

@@ -1,6 +1,6 @@
 /** Several engines behind one port, and who is served first: on real sockets, through the official client where it can say it. */
 import { afterEach, describe, expect, it } from "vitest";
-import type { EngineServer } from "../../src/engine-server/index.ts";
+import { approximateTokens, type EngineServer } from "../../src/engine-server/index.ts";
 import {
   clientOf,
   hello,
@@ -71,9 +71,12 @@ describe("replicas", () => {
   it("that drafts tell of it as vLLM does", async () => {
     const speculation = { draftTokens: 3, acceptance: 1, draftShare: 0 };
     const server = await startTwin({ speculation });
-    const answer = await ask(server, { manx: { output_tokens: 41 } });
-    expect(answer.status).toBe(200);
-    await answer.text();
+    const answer = await ask(server, { stream: true, manx: { output_tokens: 41 } });
+    const chunks = [...(await answer.text()).matchAll(/"content":"([^"]+)"/g)].map(
+      ([, text]) => text!,
+    );
+    // The first token with the prompt; then three drafts and one more in each chunk, as vLLM sends them.
+    expect(chunks.map(approximateTokens)).toEqual([1, ...new Array(10).fill(4)]);
     const drafts = await metric(server, "vllm:spec_decode_num_drafts_total");
     const accepted = await metric(server, "vllm:spec_decode_num_accepted_tokens_total");
     expect([drafts, accepted]).toEqual([10, 30]);
