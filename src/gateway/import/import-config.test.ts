@@ -101,6 +101,7 @@ describe("LiteLLM's configuration", () => {
 
   it("has a note for each thing that does not come along, and no secret in it", async () => {
     const { jsonc, notes } = await imported("litellm", LITELLM);
+    expect(notes).toHaveLength(13);
     expect(jsonc + notes.join("\n")).not.toContain("planted");
     for (const start of [
       "model_list.0.litellm_params.rpm: has no equal",

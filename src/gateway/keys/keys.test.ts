@@ -88,6 +88,21 @@ describe("a virtual key", () => {
     }
   });
 
+  it("is drawn evenly: bytes that would favour some letters are not used", () => {
+    const bytes = [248, 255, 0, 250, 61, 62, 247, ...Array.from({ length: 40 }, () => 1)];
+    const { id } = newKey((count) => Uint8Array.from(bytes.splice(0, count)));
+    expect(id).toBe("A9A9BBBB");
+  });
+
+  it("beside another good one opens nothing: which of the two would be counted?", () => {
+    const [one, other] = [make(), make()];
+    const ring = new KeyRing([one.record, other.record]);
+    const both = { authorization: `Bearer ${one.key}`, "x-api-key": other.key };
+    expect(ring.check(headers(both), NOON_MS)).toMatchObject({ code: "MANX_UNAUTHENTICATED" });
+    const same = { authorization: `Bearer ${one.key}`, "x-api-key": one.key };
+    expect(ring.check(headers(same), NOON_MS)).toMatchObject({ keyId: one.record.id });
+  });
+
   it("never opens with a changed character", () => {
     const { key, record } = make();
     const ring = new KeyRing([record]);
@@ -185,7 +200,12 @@ describe("a budget", () => {
     const december = Date.UTC(2026, 11, 1);
     expect(ledger.spentBy(who.keyId, december).month.tokens).toBe(0);
     // Set back, the clock opens no old day again.
-    expect(ledger.spentBy(who.keyId, NOON_MS).month.tokens).toBe(0);
+    const last = ledger.reserve(who, demand(20), december) as Reservation;
+    ledger.settle(last, used(40, 0), december);
+    expect(ledger.spentBy(who.keyId, NOON_MS)).toEqual(ledger.spentBy(who.keyId, december));
+    // 40 spent and 50 reserved by the call that is still open.
+    expect(isManxError(ledger.reserve(who, demand(11), NOON_MS))).toBe(true);
+    expect(isManxError(ledger.reserve(who, demand(10), NOON_MS))).toBe(false);
   });
 
   it("counts money by a table of prices, cached prompts cheaper, and refuses a model without one", () => {
