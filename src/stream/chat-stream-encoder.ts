@@ -5,7 +5,13 @@
 import { CHAT_DONE, type ChatHead, encodeChatChunk } from "./chat-encoder.ts";
 import { OutgoingCall } from "./outgoing-call.ts";
 import type { EncoderOptions, StreamEncoder } from "./stream-encoder.ts";
-import type { StreamEventBody, ToolDelta, ToolEnd, ToolStart } from "./stream-event.ts";
+import type {
+  ReasoningDelta,
+  StreamEventBody,
+  ToolDelta,
+  ToolEnd,
+  ToolStart,
+} from "./stream-event.ts";
 import { type TokenUsage, USAGE_UNKNOWN } from "./token-usage.ts";
 
 export class ChatStreamEncoder implements StreamEncoder {
@@ -18,6 +24,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   #clientCalls = 0;
   #hasBegun = false;
   #hasReasoned = false;
+  #isNextThought = false;
   #hasEnded = false;
 
   constructor(options: EncoderOptions) {
@@ -34,9 +41,7 @@ export class ChatStreamEncoder implements StreamEncoder {
       case "finish":
         return this.#begin() + encodeChatChunk(this.#head, event);
       case "reasoning-delta":
-        if (event.text === "") return "";
-        this.#hasReasoned = true;
-        return this.#begin() + encodeChatChunk(this.#head, event);
+        return event.text === "" ? "" : this.#reason(event);
       case "tool-delta":
         return this.#delta(event);
       case "tool-start":
@@ -51,7 +56,8 @@ export class ChatStreamEncoder implements StreamEncoder {
         };
         return this.#begin();
       case "block-start":
-        return event.kind === "reasoning" ? this.#separate() : "";
+        this.#isNextThought = event.kind === "reasoning" && this.#hasReasoned;
+        return "";
       case "usage":
         this.#usage = event.usage;
         return "";
@@ -86,11 +92,12 @@ export class ChatStreamEncoder implements StreamEncoder {
     return encodeChatChunk(this.#head, { type: "response-start", id, model });
   }
 
-  /** This wire has one reasoning text per choice: its parts would run into each other. */
-  #separate(): string {
-    if (!this.#hasReasoned) return "";
-    const gap = { type: "reasoning-delta", choice: 0, text: "\n\n", redacted: false } as const;
-    return encodeChatChunk(this.#head, gap);
+  /** This wire has one reasoning text: its parts would run into each other. */
+  #reason(event: ReasoningDelta): string {
+    const text = this.#isNextThought ? `\n\n${event.text}` : event.text;
+    this.#isNextThought = false;
+    this.#hasReasoned = true;
+    return this.#begin() + encodeChatChunk(this.#head, { ...event, text });
   }
 
   #start(event: ToolStart): string {
