@@ -35,7 +35,7 @@ for (const subject of subjects) {
     }
   }
   console.log(
-    `${subject.padEnd(20)} ${until - from} seeds: ${sum.finished} finished, ${sum.aborted} aborted, ` +
+    `${subject.padEnd(22)} ${until - from} seeds: ${sum.finished} finished, ${sum.aborted} aborted, ` +
       `${sum.preemptions} pre-emptions (${sum.swaps} swaps), ${sum.steps} steps, every invariant held`,
   );
 }

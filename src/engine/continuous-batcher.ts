@@ -9,8 +9,9 @@
  *   pieces of prompts for as long as there are any, and answers wait (the default of SGLang).
  *
  * If memory runs out, the youngest running request is thrown out, put at the head of the queue, and computed again later,
- * or brought back from host memory; under an order that goes on after admission, the last in that order. A request enters only if the memory holds all that it has so far: admission by the next chunk alone lets two requests
- * throw each other out for ever.
+ * or brought back from host memory; under an order that goes on after admission, the last in that order. A request
+ * enters only if the memory holds all that it has so far: admission by the next chunk alone lets two requests throw each
+ * other out for ever.
  */
 import { assert } from "../core/index.ts";
 import { Batch } from "./batch.ts";

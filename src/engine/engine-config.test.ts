@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { kernelTables } from "../../test/support/vllm-0.15-runs.ts";
+import { readGzipped } from "../../test/support/vllm-0.19-runs.ts";
 import { SimClock } from "../clock/index.ts";
 import { checkConfig } from "./config-check.ts";
 import { type CostChoice, costOf } from "./cost-choice.ts";
@@ -23,6 +24,16 @@ const FITTED: FittedCostText = {
   error: [],
 };
 
+const PROFILED: CostChoice = {
+  kind: "profile",
+  chunks: "summed",
+  profile: {
+    dense: readGzipped("rtx4090/dense.csv.gz"),
+    perSequence: readGzipped("rtx4090/per_sequence.csv.gz"),
+    attention: readGzipped("rtx4090/attention.csv.gz"),
+  },
+};
+
 /** Every lever that is more than a number, each as the only change. */
 const LEVERS: readonly Partial<EngineConfig>[] = [
   { ahead: true, admission: "step" },
@@ -31,6 +42,7 @@ const LEVERS: readonly Partial<EngineConfig>[] = [
   { ranks: 16, allowCrossHost: true, link: "ethernet-100g", model: "llama-3.1-70b" },
   { cost: { kind: "fitted", fitted: FITTED } },
   { cost: { kind: "kernel-tables", tables: kernelTables("h100-sxm"), stepOverheadUs: 500 } },
+  { cost: PROFILED },
   { speculation: { draftTokens: 3, acceptance: 0.7, draftShare: 0.1 } },
   { pools: { prefill: 1, decode: 2, link: "nvlink" } },
 ];
