@@ -1,13 +1,21 @@
 /** What a request asks of the gateway: which model's targets may answer it and under which terms; and how it looks to each of them. */
 import type { IncomingHttpHeaders } from "node:http";
 import { ManxError } from "../core/index.ts";
-import type { CallRequest } from "../policy/index.ts";
+import type { CallRequest, PlacedRequest } from "../policy/index.ts";
 import type { UpstreamRequest } from "./attempt.ts";
 import { readTerms } from "./caller-terms.ts";
 import { requestHeaders } from "./headers.ts";
+import { carriesKey } from "./keys/index.ts";
 import type { Line, ModelRoute, ModelRoutes } from "./model-routes.ts";
+import { promptShape } from "./replicas/index.ts";
 import { hasServerTools, peekRequest, type RequestPeek, replaceModel } from "./request-peek.ts";
 import type { Route } from "./routes.ts";
+import {
+  type Translation,
+  translateCall,
+  translatedHeaders,
+  translationFor,
+} from "./translation.ts";
 
 export interface ClientRequest {
   /** Path and query, as the client sent them. */
@@ -18,33 +26,59 @@ export interface ClientRequest {
   readonly body: Buffer;
 }
 
+export interface IntentContext {
+  readonly routes: ModelRoutes;
+  /** Name of this gateway in `Via`. */
+  readonly via: string;
+  readonly receivedUs: number;
+  /** Unix time. */
+  readonly wallMs: number;
+  /** The caller's key is one of this gateway's own: it goes no further. */
+  readonly hidesKey: boolean;
+}
+
+/** The call as one target gets it. */
+export interface Outgoing {
+  readonly request: UpstreamRequest;
+  /** null: the answer is passed on byte for byte. */
+  readonly translation: Translation | null;
+}
+
 /** Bytes of a request's JSON per token of its prompt, about: English text has four a token, and JSON around it. */
 const BYTES_PER_TOKEN = 4.5;
+const NO_PREFIX: readonly number[] = [];
 
 export class CallIntent {
   readonly route: Route;
   readonly model: ModelRoute;
   readonly call: CallRequest;
+  /** As the caller named it; "" if it did not. */
+  readonly modelName: string;
   /** Tries that the caller's own SDK has made before. */
   readonly callerRetries: number;
   readonly #request: ClientRequest;
+  readonly #context: IntentContext;
   readonly #peek: RequestPeek | undefined;
+  #prefixIds: readonly number[] | undefined;
 
   /** @throws MANX_REQUEST_INVALID, MANX_MODEL_UNKNOWN */
-  constructor(route: Route, request: ClientRequest, routes: ModelRoutes, receivedUs: number) {
+  constructor(route: Route, request: ClientRequest, context: IntentContext) {
     this.route = route;
     this.#request = request;
+    this.#context = context;
     const { body, headers } = request;
+    const { receivedUs } = context;
     const peek = route.method === "POST" && body.length > 0 ? peekRequest(body) : undefined;
     this.#peek = peek;
-    this.model = routes.find(peek?.model);
-    const isStream = peek?.isStream ?? false;
+    this.modelName = peek?.model ?? "";
+    this.model = context.routes.find(peek?.model);
+    const isStream = (peek?.isStream ?? false) && route.format !== null;
     const { deadlineUs, retries } = readTerms(headers, receivedUs, isStream);
     this.callerRetries = retries;
     let isRepeatable: boolean | undefined;
     this.call = {
       inputTokens: Math.ceil(body.length / BYTES_PER_TOKEN),
-      isStream: isStream && route.format !== null,
+      isStream,
       // The tools have to be read for it, so only once somebody asks.
       get isRepeatable(): boolean {
         isRepeatable ??= isRepeatableCall(route, body, peek);
@@ -60,18 +94,54 @@ export class CallIntent {
     return this.#peek?.outputTokensMax;
   }
 
-  /** The request as one target gets it. */
-  requestFor(line: Line, via: string): UpstreamRequest {
+  /** For the choice of a replica. @param excluded replicas that have failed with it. */
+  placed(wantsPrefix: boolean, excluded: readonly number[]): PlacedRequest {
+    const tokens = this.call.inputTokens;
+    const prefixIds = wantsPrefix ? this.#prefix() : NO_PREFIX;
+    return { prefixIds, tokens, excluded };
+  }
+
+  #prefix(): readonly number[] {
+    this.#prefixIds ??= promptShape(JSON.parse(this.#request.body.toString("utf8"))).prefixIds;
+    return this.#prefixIds;
+  }
+
+  /**
+   * @param prefix before each path at the upstream.
+   * @throws MANX_ROUTE_UNKNOWN, MANX_TRANSLATE_FIELD, MANX_REQUEST_INVALID
+   */
+  outgoing(line: Line, prefix: string): Outgoing {
+    const { upstream, model } = line;
+    const between = translationFor(this.route, upstream.config);
+    if (between === null) return { request: this.#asItIs(line, prefix), translation: null };
+    const { via, wallMs, receivedUs, hidesKey } = this.#context;
+    const { path, body, translation } = translateCall(this.#request.body, between, {
+      model,
+      id: `manx-${receivedUs.toString(36)}`,
+      createdS: Math.floor(wallMs / 1_000),
+    });
+    const passesKey = upstream.credentials === null && !hidesKey;
+    const headers = [
+      ...translatedHeaders(between.from, this.#request.headers, passesKey),
+      ...["accept-encoding", "identity"],
+      ...(upstream.credentials ?? []),
+      ...["via", `1.1 ${via}`],
+    ];
+    return { request: { method: "POST", path: prefix + path, headers, body }, translation };
+  }
+
+  #asItIs({ upstream, model }: Line, prefix: string): UpstreamRequest {
     const { rawHeaders, target, body } = this.#request;
+    const { via, hidesKey } = this.#context;
     const span = this.#peek?.modelSpan;
-    const sent =
-      line.model === null || span === undefined ? body : replaceModel(body, span, line.model);
+    const sent = model === null || span === undefined ? body : replaceModel(body, span, model);
     return {
       method: this.route.method,
-      path: line.upstream.prefix + target,
+      path: prefix + target,
       headers: requestHeaders(rawHeaders, {
         via,
-        credentials: line.upstream.credentials,
+        credentials: upstream.credentials,
+        ...(hidesKey && { isOwnKey: carriesKey }),
         inTheClear: this.route.method === "POST",
       }),
       body: sent.length === 0 ? null : sent,

@@ -1,41 +1,31 @@
 /**
- * One call through the gateway, from the client's request to the last byte of its answer. The decisions are `Call`'s; this
- * is its driver: it begins and cancels attempts, tells the call what they bring, and writes what it may deliver.
+ * One request of a client, from its first byte to the last of its answer: who it is, what it may, when its turn comes, and
+ * how it is told. What happens upstream is `CallRun`'s.
  *
- *     request ─► Call ─► Attempt ─► Reception ─┬─ content ─► Call ─► deliver ─► Delivery ─► client
- *                 ▲ ▲                          └─ failed ──► Call ─► begin another | fail
- *                 │ └── one timer, at the call's next due instant
- *                 └──── the client left
+ *     arrival ─► intent ─► admission ─► CallRun ─► Delivery ─► client
  *
- * Invariant: every exchange ends once, when its Delivery has closed, with exactly one outcome; by then all its attempts are
- * over or cancelled, and its timer is.
+ * Invariant: every exchange ends once, when its Delivery has closed, with exactly one outcome; by then its call is over or
+ * abandoned, and its place is given back.
  */
 import type { ServerResponse } from "node:http";
-import type { Cancel, Clock } from "../clock/index.ts";
-import type { ManxError } from "../core/index.ts";
-import {
-  Call,
-  type CallDecision,
-  type CallFailure,
-  type Failure,
-  plainFailure,
-  readRetryAfterUs,
-} from "../policy/index.ts";
-import type { UpstreamError } from "../stream/index.ts";
-import { Attempt, type Fault } from "./attempt.ts";
+import type { Clock } from "../clock/index.ts";
+import { ManxError } from "../core/index.ts";
+import type { BeginCause, CallFailure, Refused } from "../policy/index.ts";
+import type { AdmissionDesk, Ticket } from "./admission-desk.ts";
 import { CallIntent, type ClientRequest } from "./call-intent.ts";
+import { CallRun, type CallRunEvents, type FailureFacts } from "./call-run.ts";
 import { Delivery } from "./delivery.ts";
-import { DueTimer } from "./due-timer.ts";
 import { type EarlyEnd, ownEnd, upstreamEnd } from "./early-end.ts";
-import { findHeader, refusalHead } from "./headers.ts";
+import { refusalHead } from "./headers.ts";
+import type { CountedTokens } from "./json-observer.ts";
 import type { GatewayLimits } from "./limits.ts";
 import type { GatewayMetrics } from "./metrics.ts";
 import type { ModelRoutes } from "./model-routes.ts";
 import type { Ending } from "./observer.ts";
-import { Reception, type ReceptionEvents } from "./reception.ts";
+import type { Reception } from "./reception.ts";
 import type { Route } from "./routes.ts";
-import { timelineMarks } from "./timeline-marks.ts";
 import { finalError, type Outcome, outcomeOf, refusalHeaders } from "./upstream-fault.ts";
+import type { Visitor } from "./visitor.ts";
 
 export interface ExchangeContext {
   readonly routes: ModelRoutes;
@@ -44,40 +34,30 @@ export interface ExchangeContext {
   readonly metrics: GatewayMetrics;
   /** Name of this gateway in `Via`. */
   readonly via: string;
+  /** null: whatever comes is let in. */
+  readonly admission: AdmissionDesk | null;
 }
 
 export interface Arrival {
   readonly route: Route;
   /** The head of the request was read. */
   readonly receivedUs: number;
+  readonly visitor: Visitor;
 }
 
-interface Running {
-  readonly attempt: Attempt;
-  readonly reception: Reception;
-}
-
-export class Exchange implements ReceptionEvents {
+export class Exchange implements CallRunEvents {
   readonly #context: ExchangeContext;
   readonly #arrival: Arrival;
   readonly #delivery: Delivery;
   readonly #onClosed: (exchange: Exchange) => void;
   #intent: CallIntent | undefined;
-  #call: Call | undefined;
-  readonly #running = new Map<number, Running>();
-  /** Whose answer the client gets. */
-  #winner: Running | undefined;
-  /** The last attempt that was refused: its answer is the client's if no other comes. */
-  #refused: Reception | undefined;
-  #hasHead = false;
-  #errorInBand: UpstreamError | undefined;
-  #fault: ManxError | undefined;
+  #run: CallRun | undefined;
+  #ticket: Ticket | undefined;
   #readyUs = 0;
+  #waitedUs = 0;
   /** How long the client has held the upstream up: time that is not the upstream's. */
   #heldUs = 0;
   #blockedUs: number | undefined;
-  readonly #timer: DueTimer;
-  #cancelGate: Cancel | undefined;
   #outcome: Outcome | undefined;
   #status = 0;
   #endedUs = 0;
@@ -92,9 +72,6 @@ export class Exchange implements ReceptionEvents {
     this.#context = context;
     this.#arrival = arrival;
     this.#onClosed = onClosed;
-    this.#timer = new DueTimer(context.clock, () => {
-      if (this.#outcome === undefined) this.#obey(this.#call!.advance(context.clock.nowUs()));
-    });
     context.metrics.requestBegins();
     this.#delivery = new Delivery(response, {
       dialect: arrival.route.dialect,
@@ -111,101 +88,62 @@ export class Exchange implements ReceptionEvents {
 
   /**
    * The request is there, whole.
-   * @throws MANX_REQUEST_INVALID, MANX_MODEL_UNKNOWN
+   * @throws MANX_REQUEST_INVALID, MANX_MODEL_UNKNOWN, MANX_FORBIDDEN, MANX_BUDGET_SPENT
    */
   forward(request: ClientRequest): void {
     if (this.#delivery.isClosed) return;
-    const { clock, routes } = this.#context;
+    const { clock, routes, via, admission } = this.#context;
+    const { route, receivedUs, visitor } = this.#arrival;
     this.#requestBytes = request.body.length;
     this.#readyUs = clock.nowUs();
-    const { route, receivedUs } = this.#arrival;
-    const intent = new CallIntent(route, request, routes, receivedUs);
+    const intent = new CallIntent(route, request, {
+      routes,
+      via,
+      receivedUs,
+      wallMs: clock.wallMs(),
+      hidesKey: visitor.hasKey,
+    });
     this.#intent = intent;
-    this.#call = new Call(intent.call, intent.model.call);
-    this.#obey(this.#call.start(this.#readyUs));
-    if (intent.call.isStream) this.#armGate();
+    visitor.reserve(intent.modelName, intent.call.inputTokens, intent.outputTokensMax ?? 0);
+    const options = { intent, clock, readyUs: this.#readyUs, heldUs: () => this.#heldUs };
+    this.#run = new CallRun(options, this);
+    if (admission === null || route.method === "GET") this.#run.start();
+    else this.#queue(admission, intent);
+  }
+
+  #queue(admission: AdmissionDesk, intent: CallIntent): void {
+    const { visitor } = this.#arrival;
+    this.#ticket = admission.ticket();
+    const request = {
+      tenant: visitor.tenant,
+      priority: visitor.priority,
+      inputTokens: intent.call.inputTokens,
+      outputTokensMax: intent.outputTokensMax,
+      route: intent.model.name,
+      deadlineUs: this.#run!.deadlineUs,
+    };
+    this.#ticket.enter(request, {
+      admitted: (waitedUs) => {
+        this.#waitedUs = waitedUs;
+        if (!this.#delivery.isClosed) this.#run!.start();
+      },
+      refused: (refusal) => this.#turnAway(refusal),
+    });
+  }
+
+  #turnAway({ code, reason, retryAfterUs, lane }: Refused): void {
+    const what = `${reason.replaceAll("-", " ")} in the ${lane} lane`;
+    const error = new ManxError(code, { got: what });
+    const seconds = String(Math.max(1, Math.ceil(retryAfterUs / 1_000_000)));
+    this.#settle("refused");
+    this.#endEarly(ownEnd(error, this.#arrival.route.dialect, ["retry-after", seconds]));
   }
 
   /** Ends it now: with an error in the client's dialect, as far as that is still possible. */
   cut(error: ManxError, outcome: Outcome): void {
     this.#settle(outcome);
-    this.#abandon();
+    this.#run?.abandon();
     this.#endEarly(ownEnd(error, this.#arrival.route.dialect));
-  }
-
-  #obey(decisions: readonly CallDecision[]): void {
-    for (const decision of decisions) {
-      if (decision.do === "begin") this.#begin(decision);
-      else if (decision.do === "cancel") this.#cancel(decision.attempt);
-      else if (decision.do === "deliver") this.#deliver(decision.attempt);
-      else this.#fail(decision.failure);
-    }
-    this.#arm();
-  }
-
-  #begin({ attempt: number, target, fresh, cause }: CallDecision & { do: "begin" }): void {
-    const { clock, metrics, via } = this.#context;
-    const intent = this.#intent!;
-    const line = intent.model.lines[target]!;
-    if (cause !== "first") metrics.retryBegins(cause);
-    const { route, receivedUs } = this.#arrival;
-    const reception = new Reception(
-      {
-        attempt: number,
-        format: route.format,
-        receivedUs,
-        heldUs: () => this.#heldUs,
-        nowUs: () => clock.nowUs(),
-      },
-      this,
-    );
-    const request = intent.requestFor(line, via);
-    const attempt = new Attempt({ pool: line.upstream.pool, clock }, request, reception);
-    this.#running.set(number, { attempt, reception });
-    attempt.start({ fresh });
-  }
-
-  #cancel(number: number): void {
-    this.#running.get(number)?.attempt.cancel();
-    this.#running.delete(number);
-  }
-
-  #deliver(number: number): void {
-    const running = this.#running.get(number)!;
-    this.#winner = running;
-    this.#cancelGate?.();
-    const { reception } = running;
-    this.#writeHead(reception, number);
-    const held = reception.deliver();
-    if (held.length > 0) this.#delivery.data(held);
-  }
-
-  #writeHead(reception: Reception, number: number): void {
-    if (this.#delivery.hasHead) return;
-    const head = reception.head!;
-    this.#status = reception.status;
-    const headers = [...head.headers, ...this.#marks(number)];
-    this.#delivery.head(this.#status, headers, head.isEventStream && !head.isEncoded);
-  }
-
-  #fail(failure: CallFailure): void {
-    if (failure.kind === "status" && this.#refused !== undefined && !this.#delivery.hasHead) {
-      this.#settle("upstream_status");
-      this.#answerRefusal(this.#refused, failure);
-      return;
-    }
-    const { dialect } = this.#arrival.route;
-    const headers = refusalHeaders(failure, this.#attemptsMade);
-    const inBand = this.#errorInBand;
-    if (failure.kind === "stream_error" && inBand !== undefined) {
-      this.#settle("stream_error");
-      this.#endEarly(upstreamEnd(inBand, dialect, headers));
-      return;
-    }
-    const { timeouts } = this.#intent!.model.call.policy;
-    const error = finalError(failure, this.#fault, timeouts);
-    this.#settle(outcomeOf(failure, error));
-    this.#endEarly(ownEnd(error, dialect, headers));
   }
 
   #endEarly(end: EarlyEnd): void {
@@ -213,61 +151,35 @@ export class Exchange implements ReceptionEvents {
     this.#delivery.fail(end);
   }
 
-  /** The upstream's own words, with what a caller's SDK must know to leave the retries to this gateway. */
-  #answerRefusal(refused: Reception, failure: CallFailure): void {
-    const body = refused.takeHeld();
-    this.#status = refused.status;
-    const headers = [
-      ...refusalHead(refused.head!.headers, body.length),
-      ...refusalHeaders(failure, this.#attemptsMade),
-      ...this.#marks(failure.attempt ?? 0),
-    ];
-    this.#delivery.head(refused.status, headers, false);
-    this.#delivery.end(body);
+  onBegin(cause: BeginCause): void {
+    if (cause !== "first") this.#context.metrics.retryBegins(cause);
   }
 
-  get #attemptsMade(): number {
-    return this.#call?.records.length ?? 0;
+  onSent(isWarm: boolean, nowUs: number): void {
+    if (!isWarm) return;
+    const ownUs = nowUs - this.#readyUs - this.#waitedUs;
+    this.#context.metrics.requestDispatched(this.#arrival.route.name, ownUs);
   }
 
-  // What the attempts bring.
-
-  sent(attempt: number, nowUs: number): void {
-    this.#call!.sent(attempt, nowUs);
-    if (attempt === 0 && this.#running.get(0)?.attempt.isWarm !== false) {
-      this.#context.metrics.requestDispatched(this.#arrival.route.name, nowUs - this.#readyUs);
-    }
-    this.#arm();
-  }
-
-  head(attempt: number, status: number, nowUs: number): void {
-    this.#noteFirstHead(nowUs);
-    this.#call!.head(attempt, status, nowUs);
-    this.#arm();
-  }
-
-  content(attempt: number, nowUs: number): void {
-    this.#obey(this.#call!.content(attempt, nowUs));
-  }
-
-  #noteFirstHead(nowUs: number): void {
-    if (this.#hasHead) return;
-    this.#hasHead = true;
+  onFirstHead(nowUs: number): void {
     const { route, receivedUs } = this.#arrival;
     this.#context.metrics.responseBegins(route.name, nowUs - receivedUs);
   }
 
-  read(attempt: number, nowUs: number, isProgress: boolean, isThinking: boolean): void {
-    this.#call!.read(attempt, nowUs, isProgress, isThinking);
+  onContent(ttftUs: number, isStream: boolean): void {
+    if (isStream) this.#ticket?.firstContent(ttftUs);
   }
 
-  bytes(chunk: Buffer): void {
+  onHead(status: number, headers: string[], canAppend: boolean): void {
+    this.#status = status;
+    this.#delivery.head(status, headers, canAppend);
+  }
+
+  onBytes(chunk: Buffer): void {
     this.#delivery.data(chunk);
   }
 
-  complete(attempt: number, ending: Ending, last: Buffer | undefined, nowUs: number): void {
-    this.#obey(this.#call!.complete(attempt, nowUs));
-    this.#running.delete(attempt);
+  onEnd(ending: Ending, last: Buffer | undefined): void {
     if (ending === "terminal_missing") {
       this.#context.metrics.terminalMissing(this.#arrival.route.name);
     }
@@ -277,84 +189,42 @@ export class Exchange implements ReceptionEvents {
     this.#delivery.end(last);
   }
 
-  refused(attempt: number, nowUs: number): void {
-    const { attempt: running, reception } = this.#running.get(attempt)!;
-    const { rawHeaders, status } = reception;
-    this.#noteFirstHead(nowUs);
-    this.#refused = reception.isWhole ? reception : undefined;
-    // A body that is larger than any error is not waited for.
-    running.cancel();
-    this.#running.delete(attempt);
-    const should = findHeader(rawHeaders, "x-should-retry");
-    const failure: Failure = {
-      kind: "status",
-      status,
-      retryAfterUs: readRetryAfterUs(
-        (name) => findHeader(rawHeaders, name) || undefined,
-        this.#context.clock.wallMs(),
-      ),
-      shouldRetry: should === "true" ? true : should === "false" ? false : undefined,
-    };
-    this.#obey(this.#call!.failed(attempt, failure, nowUs));
+  onFailure(failure: CallFailure, { refused, inBand, fault }: FailureFacts): void {
+    const { dialect } = this.#arrival.route;
+    const headers = refusalHeaders(failure, this.#run!.records.length);
+    if (failure.kind === "status" && refused !== undefined && !this.#delivery.hasHead) {
+      this.#settle("upstream_status");
+      this.#answerRefusal(refused, failure.attempt ?? 0, headers);
+      return;
+    }
+    if (failure.kind === "stream_error" && inBand !== undefined) {
+      this.#settle("stream_error");
+      this.#endEarly(upstreamEnd(inBand, dialect, headers));
+      return;
+    }
+    const error = finalError(failure, fault, this.#intent!.model.policy.timeouts);
+    this.#settle(outcomeOf(failure, error));
+    this.#endEarly(ownEnd(error, dialect, headers));
   }
 
-  errorInBand(attempt: number, error: UpstreamError, nowUs: number): void {
-    this.#errorInBand = error;
-    this.#cancel(attempt);
-    const failure = plainFailure("stream_error", error.status ?? 500);
-    this.#obey(this.#call!.failed(attempt, failure, nowUs));
-  }
-
-  fault(attempt: number, fault: Fault, nowUs: number): void {
-    this.#fault = fault.error;
-    this.#running.delete(attempt);
-    this.#obey(this.#call!.failed(attempt, plainFailure(fault.kind), nowUs));
-  }
-
-  // Time.
-
-  #arm(): void {
-    if (this.#call !== undefined && this.#outcome === undefined) this.#timer.arm(this.#call.dueUs);
-  }
-
-  /** A model may think for longer than its caller waits for a head: then the head goes out alone. */
-  #armGate(): void {
-    const { clock, limits } = this.#context;
-    if (limits.gateUs === 0 || this.#outcome !== undefined || this.#winner !== undefined) return;
-    this.#cancelGate = clock.at(this.#readyUs + limits.gateUs, () => {
-      for (const [number, { reception }] of this.#running) {
-        if (reception.head === undefined || reception.stream === undefined) continue;
-        this.#writeHead(reception, number);
-        return;
-      }
-    });
+  /** The upstream's own words, with what a caller's SDK must know to leave the retries to this gateway. */
+  #answerRefusal(refused: Reception, attempt: number, own: readonly string[]): void {
+    const { status, body } = refused.takeRefusal();
+    const headers = refusalHead(refused.head!.headers, body.length);
+    this.onHead(status, [...headers, ...own, ...this.#run!.marks(attempt)], false);
+    this.#delivery.end(body);
   }
 
   #hold(): void {
-    const nowUs = this.#context.clock.nowUs();
-    this.#blockedUs = nowUs;
-    this.#call?.pause(nowUs);
-    this.#winner?.attempt.pause();
+    this.#blockedUs = this.#context.clock.nowUs();
+    this.#run?.pause();
   }
 
   #release(): void {
     const nowUs = this.#context.clock.nowUs();
     this.#heldUs += nowUs - (this.#blockedUs ?? nowUs);
     this.#blockedUs = undefined;
-    this.#call?.resume(nowUs);
-    this.#winner?.attempt.resume();
-    this.#arm();
-  }
-
-  #marks(number: number): string[] {
-    const nowUs = this.#context.clock.nowUs();
-    return timelineMarks({
-      readyUs: this.#readyUs,
-      sentUs: this.#call!.records[number]?.sentUs ?? nowUs,
-      nowUs,
-      isWarm: this.#running.get(number)?.attempt.isWarm ?? false,
-      attempts: this.#attemptsMade,
-    });
+    this.#run?.resume();
   }
 
   /** The first outcome counts. */
@@ -362,21 +232,11 @@ export class Exchange implements ReceptionEvents {
     if (this.#outcome !== undefined) return;
     this.#outcome = outcome;
     this.#endedUs = this.#context.clock.nowUs();
-    this.#timer.stop();
-    this.#cancelGate?.();
-  }
-
-  #abandon(): void {
-    const call = this.#call;
-    if (call === undefined || call.isOver) return;
-    for (const decision of call.abandon(this.#context.clock.nowUs())) {
-      if (decision.do === "cancel") this.#cancel(decision.attempt);
-    }
   }
 
   #close(): void {
     this.#settle("client_cancelled");
-    this.#abandon();
+    this.#run?.abandon();
     const { route, receivedUs } = this.#arrival;
     const { metrics } = this.#context;
     metrics.requestEnds({
@@ -387,14 +247,56 @@ export class Exchange implements ReceptionEvents {
       requestBytes: this.#requestBytes,
       responseBytes: this.#delivery.bytes,
     });
-    const stream = this.#winner?.reception.stream;
-    if (stream !== undefined) {
-      stream.end(this.#endedUs - this.#heldUs);
-      metrics.streamEnds(route.name, stream.metrics);
-      if (stream.faults > 0) metrics.streamUnread("faulty");
-    } else if (this.#winner?.reception.head?.isEventStream === true) {
-      metrics.streamUnread("encoded");
-    }
+    this.#measureStream();
+    this.#giveBack();
     this.#onClosed(this);
   }
+
+  #measureStream(): void {
+    const { metrics } = this.#context;
+    const delivered = this.#run?.delivered;
+    const stream = delivered?.stream;
+    if (stream !== undefined) {
+      stream.end(this.#endedUs - this.#heldUs);
+      metrics.streamEnds(this.#arrival.route.name, stream.metrics);
+      if (stream.faults > 0) metrics.streamUnread("faulty");
+    } else if (delivered?.head?.isEventStream === true) {
+      metrics.streamUnread("encoded");
+    }
+  }
+
+  /** Its place in the queue or the upstream, and what its budget has not used. */
+  #giveBack(): void {
+    const { visitor } = this.#arrival;
+    const intent = this.#intent;
+    const hasRun = (this.#run?.records.length ?? 0) > 0;
+    if (intent === undefined || !hasRun) {
+      this.#ticket?.leave();
+      visitor.settle({ inputTokens: 0, outputTokens: 0, cachedTokens: 0 });
+      return;
+    }
+    const used = this.#used(intent);
+    visitor.settle(used);
+    this.#ticket?.finish({ ...used, ttftUs: undefined, ok: !OVERLOADED.has(this.#outcome!) });
+  }
+
+  /** As the upstream counted; where it did not say, about as many as there are bytes for. */
+  #used(intent: CallIntent): CountedTokens {
+    const counted = this.#run?.delivered?.usage;
+    if (counted !== undefined) return counted;
+    const outputTokens = Math.ceil(this.#delivery.bytes / ANSWER_BYTES_PER_TOKEN);
+    return { inputTokens: intent.call.inputTokens, outputTokens, cachedTokens: 0 };
+  }
 }
+
+/** A streamed token comes in a frame of some 200 bytes; a whole answer is shorter, so that this errs on the low side. */
+const ANSWER_BYTES_PER_TOKEN = 100;
+/** What says that an upstream has more to do than it can. */
+const OVERLOADED: ReadonlySet<Outcome> = new Set([
+  "upstream_status",
+  "stream_incomplete",
+  "timeout_headers",
+  "timeout_first_content",
+  "timeout_gap",
+  "timeout_progress",
+]);

@@ -3,17 +3,23 @@
  * goes on; whatever it asks for, only the configured upstream is reached.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { ManxError, toManxError } from "../core/index.ts";
+import { isManxError, ManxError, toManxError } from "../core/index.ts";
 import { type ErrorDialect, readBody, sendError, sendJson } from "../http/index.ts";
 import { VERSION } from "../version.ts";
 import { refuseEncoded } from "./call-intent.ts";
 import { answerEnd, ownEnd } from "./early-end.ts";
-import { Exchange, type ExchangeContext } from "./exchange.ts";
-import type { Upstream } from "./model-routes.ts";
-import { findRoute, guessDialect, type Route } from "./routes.ts";
+import { type Arrival, Exchange, type ExchangeContext } from "./exchange.ts";
+import type { BudgetLedger, KeyRing } from "./keys/index.ts";
+import { findRoute, guessDialect } from "./routes.ts";
+import type { Upstream } from "./upstream.ts";
+import { ANYONE, KeyVisitor, type Visitor } from "./visitor.ts";
 
-export interface FrontOptions extends ExchangeContext {
+/** What a reload replaces; exchanges go on with what they began with. */
+export interface FrontContext extends ExchangeContext {
   readonly upstreams: readonly Upstream[];
+  /** null: callers need no key. */
+  readonly keys: KeyRing | null;
+  readonly ledger: BudgetLedger;
 }
 
 /** Queued bytes per client before `write` says stop; the upstream is then not read until they are gone. */
@@ -21,15 +27,15 @@ const CLIENT_BUFFER_BYTES = 64 * 1024;
 
 export class Front {
   readonly server: Server;
-  readonly #options: FrontOptions;
+  #context: FrontContext;
   readonly #open = new Set<Exchange>();
   #bodiesBytes = 0;
   #draining = false;
   #onEmpty: (() => void) | undefined;
 
-  constructor(options: FrontOptions) {
-    this.#options = options;
-    const { limits } = options;
+  constructor(context: FrontContext) {
+    this.#context = context;
+    const { limits } = context;
     const ms = (us: number): number => Math.ceil(us / 1_000);
     this.server = createServer(
       {
@@ -48,6 +54,11 @@ export class Front {
     this.server.maxConnections = limits.clients;
   }
 
+  /** For requests from now on. The server's own limits stay as they were at the start. */
+  use(context: FrontContext): void {
+    this.#context = context;
+  }
+
   /** No new work; resolves when what is open has ended. */
   drain(): Promise<void> {
     this.#draining = true;
@@ -63,32 +74,34 @@ export class Front {
   }
 
   #onRequest(request: IncomingMessage, response: ServerResponse): void {
-    const receivedUs = this.#options.clock.nowUs();
+    const receivedUs = this.#context.clock.nowUs();
     const { method = "", url = "" } = request;
     if (method === "GET" && this.#answerItself(url, response)) return;
-    let route: Route;
+    let arrival: Arrival;
     let body: number;
     try {
-      route = findRoute(method, url);
+      const route = findRoute(method, url);
       this.#refuseCircle(request);
       refuseEncoded(request.headers);
+      arrival = { route, receivedUs, visitor: this.#admit(request) };
+      if (this.#listModels(arrival, url, response)) return;
       body = this.#reserveBody(request);
     } catch (thrown) {
       const dialect = guessDialect(url, request.headers["anthropic-version"]);
       this.#refuse(response, toManxError(thrown), dialect);
       return;
     }
-    this.#forward(request, response, { route, receivedUs }, body);
+    this.#forward(request, response, arrival, body);
   }
 
   #forward(
     request: IncomingMessage,
     response: ServerResponse,
-    arrival: { route: Route; receivedUs: number },
+    arrival: Arrival,
     reservedBytes: number,
   ): void {
     let heldBytes = reservedBytes;
-    const exchange = new Exchange(this.#options, arrival, response, (closed) => {
+    const exchange = new Exchange(this.#context, arrival, response, (closed) => {
       this.#bodiesBytes -= heldBytes;
       this.#onClosed(closed);
     });
@@ -104,7 +117,7 @@ export class Front {
         body,
       });
     };
-    readBody(request, this.#options.limits.bodyBytes)
+    readBody(request, this.#context.limits.bodyBytes)
       .then(forward)
       .catch((thrown: unknown) => {
         const error = toManxError(thrown);
@@ -120,12 +133,10 @@ export class Front {
   }
 
   #answerItself(url: string, response: ServerResponse): boolean {
-    const { metrics, limits, upstreams } = this.#options;
+    const { metrics, limits, upstreams } = this.#context;
     const path = url.split("?", 1)[0];
     if (path === "/health") {
-      const shown = upstreams.map(({ name, pool }) => {
-        return { name, origin: pool.origin.origin, open: pool.open, idle: pool.idle };
-      });
+      const shown = upstreams.map((upstream) => upstream.shown());
       const more = url.includes("verbose") ? { upstreams: shown, limits } : {};
       sendJson(response, 200, { status: "ok", version: VERSION, ...more });
       return true;
@@ -146,9 +157,36 @@ export class Front {
     return true;
   }
 
+  /** @throws MANX_UNAUTHENTICATED, MANX_FORBIDDEN */
+  #admit(request: IncomingMessage): Visitor {
+    const { keys, ledger, clock } = this.#context;
+    if (keys === null) return ANYONE;
+    const { headers } = request;
+    const holder = keys.check((name) => headers[name]?.toString(), clock.wallMs());
+    if (isManxError(holder)) throw holder;
+    return new KeyVisitor(holder, ledger, () => clock.wallMs());
+  }
+
+  /** The configured models, unless every name is served: then only the upstream knows. */
+  #listModels({ route, visitor }: Arrival, url: string, response: ServerResponse): boolean {
+    const { routes } = this.#context;
+    if (route.name !== "models" || routes.takesAny) return false;
+    const names = routes.names.filter((name) => visitor.mayUse(name));
+    const one = decodeURIComponent(url.split("?", 1)[0]!.slice("/v1/models/".length));
+    if (one === "") {
+      sendJson(response, 200, { object: "list", data: names.map(modelObject) });
+      return true;
+    }
+    if (!names.includes(one)) {
+      throw new ManxError("MANX_MODEL_UNKNOWN", { where: "path", got: one.slice(0, 80) });
+    }
+    sendJson(response, 200, modelObject(one));
+    return true;
+  }
+
   #refuseCircle(request: IncomingMessage): void {
     if (this.#draining) throw new ManxError("MANX_DRAINING");
-    if (request.headers.via?.includes(this.#options.via) !== true) return;
+    if (request.headers.via?.includes(this.#context.via) !== true) return;
     throw new ManxError("MANX_REQUEST_INVALID", {
       what: "the upstream leads back to this gateway",
       where: "Via",
@@ -158,7 +196,7 @@ export class Front {
 
   /** @returns bytes counted for this request; as many as it may have, if it does not say. */
   #reserveBody(request: IncomingMessage): number {
-    const { bodiesBytes, bodyBytes } = this.#options.limits;
+    const { bodiesBytes, bodyBytes } = this.#context.limits;
     const { "content-length": declared, "transfer-encoding": coding } = request.headers;
     const bytes = coding === undefined ? Math.min(Number(declared ?? 0), bodyBytes) : bodyBytes;
     if (this.#bodiesBytes + bytes > bodiesBytes) {
@@ -171,7 +209,12 @@ export class Front {
   }
 
   #refuse(response: ServerResponse, error: ManxError, dialect: ErrorDialect): void {
-    this.#options.metrics.requestRefused("none", error.status);
+    this.#context.metrics.requestRefused("none", error.status);
     answerEnd(response, ownEnd(error, dialect));
   }
+}
+
+/** As the APIs list one; `created` is not known of a name. */
+function modelObject(id: string): object {
+  return { id, object: "model", type: "model", display_name: id, created: 0, owned_by: "manx" };
 }

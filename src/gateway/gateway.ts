@@ -1,31 +1,20 @@
-/** Puts the gateway together: one upstream, its pool, the front, the metrics; and takes it down without cutting streams. */
+/** Puts the gateway together: upstreams and routes, the front, the metrics; changes them while it runs; and takes it down without cutting streams. */
 import { type Clock, realClock } from "../clock/index.ts";
 import { type ManxError, US_PER_S } from "../core/index.ts";
 import { close, listen } from "../http/index.ts";
-import type { CallPolicy } from "../policy/index.ts";
-import { Front } from "./front.ts";
-import { completeLimits, type GatewayLimits } from "./limits.ts";
+import { AdmissionDesk } from "./admission-desk.ts";
+import type { GatewayConfig } from "./config/index.ts";
+import { Front, type FrontContext } from "./front.ts";
+import { BudgetLedger, KeyRing, readKeyFile } from "./keys/index.ts";
+import type { GatewayLimits } from "./limits.ts";
 import { GatewayMetrics } from "./metrics.ts";
-import { ModelRoutes, type Upstream } from "./model-routes.ts";
-import { routeToAll } from "./route-to-all.ts";
+import { type SimpleOptions, simpleConfig } from "./simple-config.ts";
+import type { Upstream } from "./upstream.ts";
 import { downError } from "./upstream-fault.ts";
-import { UpstreamPool } from "./upstream-pool.ts";
-import { parseUpstream } from "./upstream-url.ts";
-import { WarmKeeper } from "./warm-keeper.ts";
+import { leftOver, type Wiring, wire } from "./wiring.ts";
 
-export interface GatewayOptions {
-  /** Where every request goes, such as `https://api.openai.com` or `http://127.0.0.1:8000`. */
-  readonly upstream: string;
-  /** Default 127.0.0.1. */
-  readonly host?: string;
-  /** Default 0: any free port. */
-  readonly port?: number;
+export interface GatewayOptions extends SimpleOptions {
   readonly clock?: Clock;
-  readonly limits?: Partial<GatewayLimits>;
-  /** How calls are retried, hedged and given up; what is left out is as in `CALL_POLICY`. */
-  readonly policy?: Partial<CallPolicy>;
-  /** Upstream connections that are opened at the start and kept open. Default 4, at most `limits.connections`. */
-  readonly preconnect?: number;
 }
 
 export interface GatewayConnections {
@@ -43,62 +32,180 @@ export interface Gateway {
   /** Such as `http://127.0.0.1:4000`; what a client's base URL becomes. */
   readonly url: string;
   readonly limits: GatewayLimits;
-  /** Why the upstream could not be reached at the start, or null: the gateway runs all the same. */
+  /** Why an upstream could not be reached at the start, or null: the gateway runs all the same. */
   readonly warning: ManxError | null;
   /** Requests that are open now. */
   inFlight(): number;
   connections(): GatewayConnections;
   /** What /metrics answers. */
   metricsText(): Promise<string>;
+  /**
+   * Runs by another configuration from the next request on; streams that are open go on as they began.
+   * @throws what `startConfigured` throws; then everything is as before.
+   */
+  reload(config: GatewayConfig): Promise<void>;
   /** Takes no new work, lets open requests end for `limits.drainUs`, then cuts them with an error in band. */
   close(): Promise<void>;
 }
 
-export const PRECONNECT_DEFAULT = 4;
 /** For clients to read the error that ends their stream when the gateway goes. */
 const READ_ERROR_US = US_PER_S;
 /** Tells the gateways of one process apart. */
 let gatewaysMade = 0;
 
-/** @throws MANX_URL, MANX_FLAG_VALUE, MANX_PORT_IN_USE, MANX_ADDRESS */
-export async function startGateway(options: GatewayOptions): Promise<Gateway> {
-  const { origin, prefix } = parseUpstream(options.upstream);
-  const limits = completeLimits(options.limits ?? {});
-  const clock = options.clock ?? realClock;
-  const pool = new UpstreamPool(origin, limits, clock);
-  const upstream: Upstream = { name: "upstream", pool, prefix, credentials: null };
-  const routes = new ModelRoutes([routeToAll(upstream, limits, options.policy ?? {})]);
-  const metrics = new GatewayMetrics(pool);
-  gatewaysMade += 1;
-  // Differs between processes and machines well enough to find a circle: the instant in µs of one of them.
-  const via = `manx-${clock.nowUs().toString(36)}-${gatewaysMade}`;
-  const front = new Front({ routes, upstreams: [upstream], limits, clock, metrics, via });
-  const url = await listen(front.server, {
-    port: options.port ?? 0,
-    ...(options.host !== undefined && { host: options.host }),
-  });
-  const keeper = new WarmKeeper(pool, clock, options.preconnect ?? PRECONNECT_DEFAULT);
-  const cause = await keeper.fill();
-  return {
-    url,
-    limits,
-    warning: cause === null ? null : downError(cause, origin.origin),
-    inFlight: () => metrics.inFlight,
-    connections: () => ({ open: pool.open, idle: pool.idle, ...pool.counts }),
-    metricsText: () => metrics.text(),
-    close: async () => {
-      keeper.stop();
-      const closed = close(front.server);
-      const cutUs = clock.nowUs() + limits.drainUs;
-      const cancels = [
-        clock.at(cutUs, () => front.cutAll()),
-        // Whoever does not even read its error is not waited for.
-        clock.at(cutUs + READ_ERROR_US, () => front.server.closeAllConnections()),
-      ];
-      await front.drain();
-      await closed;
-      for (const cancel of cancels) cancel();
-      pool.close();
-    },
-  };
+/** One upstream, every model. @throws MANX_URL, MANX_FLAG_VALUE, MANX_PORT_IN_USE, MANX_ADDRESS */
+export function startGateway(options: GatewayOptions): Promise<Gateway> {
+  return startConfigured(simpleConfig(options), options.clock ?? realClock);
+}
+
+/** @throws MANX_URL, MANX_SECRET_MISSING, MANX_FILE_UNREADABLE, MANX_KEY_FILE, MANX_PORT_IN_USE, MANX_ADDRESS */
+export async function startConfigured(
+  config: GatewayConfig,
+  clock: Clock = realClock,
+): Promise<Gateway> {
+  const running = new RunningGateway(config, clock);
+  await running.start();
+  return running;
+}
+
+class RunningGateway implements Gateway {
+  readonly #clock: Clock;
+  readonly #metrics: GatewayMetrics;
+  readonly #ledger: BudgetLedger;
+  readonly #via: string;
+  #wiring: Wiring;
+  /** Upstreams of older configurations that still have requests. */
+  #retired: Upstream[] = [];
+  #admission: AdmissionDesk | null = null;
+  #front: Front | undefined;
+  url = "";
+  warning: ManxError | null = null;
+
+  constructor(config: GatewayConfig, clock: Clock) {
+    this.#clock = clock;
+    gatewaysMade += 1;
+    // Differs between processes and machines well enough to find a circle: the instant in µs of one of them.
+    this.#via = `manx-${clock.nowUs().toString(36)}-${gatewaysMade}`;
+    this.#wiring = wire(config, clock);
+    this.#metrics = new GatewayMetrics(() => this.#pools());
+    this.#ledger = new BudgetLedger(config.prices);
+  }
+
+  get limits(): GatewayLimits {
+    return this.#wiring.config.limits;
+  }
+
+  async start(): Promise<void> {
+    const { listen: at } = this.#wiring.config;
+    try {
+      this.#front = new Front(await this.#context(this.#wiring));
+      this.url = await listen(this.#front.server, at);
+    } catch (thrown) {
+      await Promise.all(this.#upstreams().map((upstream) => upstream.close()));
+      throw thrown;
+    }
+    this.warning = await this.#warm();
+  }
+
+  async reload(config: GatewayConfig): Promise<void> {
+    const before = this.#wiring;
+    const after = wire(config, this.#clock, before);
+    const oldDesk = this.#admission;
+    let context: FrontContext;
+    try {
+      context = await this.#context(after);
+    } catch (thrown) {
+      for (const upstream of leftOver(after, before)) upstream.retire();
+      throw thrown;
+    }
+    this.#wiring = after;
+    this.#front!.use(context);
+    if (oldDesk !== this.#admission) oldDesk?.retire();
+    for (const upstream of leftOver(before, after)) {
+      upstream.retire();
+      this.#retired.push(upstream);
+    }
+    await this.#warm();
+  }
+
+  inFlight(): number {
+    return this.#metrics.inFlight;
+  }
+
+  connections(): GatewayConnections {
+    const sum = { open: 0, idle: 0, opened: 0, warmed: 0, failed: 0, reused: 0 };
+    for (const { open, idle, counts } of this.#pools()) {
+      sum.open += open;
+      sum.idle += idle;
+      for (const name of ["opened", "warmed", "failed", "reused"] as const)
+        sum[name] += counts[name];
+    }
+    return sum;
+  }
+
+  metricsText(): Promise<string> {
+    return this.#metrics.text();
+  }
+
+  async close(): Promise<void> {
+    const front = this.#front!;
+    const closed = close(front.server);
+    const cutUs = this.#clock.nowUs() + this.limits.drainUs;
+    const cancels = [
+      this.#clock.at(cutUs, () => front.cutAll()),
+      // Whoever does not even read its error is not waited for.
+      this.#clock.at(cutUs + READ_ERROR_US, () => front.server.closeAllConnections()),
+    ];
+    await front.drain();
+    await closed;
+    for (const cancel of cancels) cancel();
+    this.#admission?.retire();
+    await Promise.all([...this.#upstreams(), ...this.#retired].map((upstream) => upstream.close()));
+  }
+
+  async #context(wiring: Wiring): Promise<FrontContext> {
+    const { config, routes } = wiring;
+    const keys = await keyRing(config);
+    this.#admission = this.#deskFor(config, keys);
+    return {
+      routes,
+      upstreams: [...wiring.upstreams.values()],
+      limits: config.limits,
+      clock: this.#clock,
+      metrics: this.#metrics,
+      via: this.#via,
+      admission: this.#admission,
+      keys,
+      ledger: this.#ledger,
+    };
+  }
+
+  #deskFor(config: GatewayConfig, keys: KeyRing | null): AdmissionDesk | null {
+    if (config.admission === null) return null;
+    const tenants = { ...config.admission.tenants, ...keys?.admissionTenants() };
+    const options = { ...config.admission, tenants };
+    // What it has learnt, and who waits, outlive a reload that does not change it.
+    if (this.#admission?.hasOptions(options) === true) return this.#admission;
+    return new AdmissionDesk(options, this.#clock);
+  }
+
+  async #warm(): Promise<ManxError | null> {
+    const upstreams = this.#upstreams();
+    const causes = await Promise.all(upstreams.map((upstream) => upstream.warm()));
+    const at = causes.findIndex((cause) => cause !== null);
+    return at < 0 ? null : downError(causes[at]!, upstreams[at]!.pools[0]!.origin.origin);
+  }
+
+  #upstreams(): Upstream[] {
+    return [...this.#wiring.upstreams.values()];
+  }
+
+  #pools() {
+    return this.#upstreams().flatMap(({ pools }) => pools);
+  }
+}
+
+async function keyRing({ keys }: GatewayConfig): Promise<KeyRing | null> {
+  if (keys.source === "none") return null;
+  return new KeyRing(keys.source === "inline" ? keys.keys : await readKeyFile(keys.path));
 }

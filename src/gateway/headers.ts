@@ -59,6 +59,8 @@ export interface RequestHeaderOptions {
   readonly via: string;
   /** The gateway's key for the upstream, as headers; null passes the caller's on. */
   readonly credentials: HeaderList | null;
+  /** Of a caller's credential, whether it is this gateway's own key: that goes no further. */
+  readonly isOwnKey?: (value: string) => boolean;
   /** The answer is read on the side, so it must come in the clear. */
   readonly inTheClear: boolean;
 }
@@ -66,7 +68,7 @@ export interface RequestHeaderOptions {
 /** @param rawHeaders of the client's request. */
 export function requestHeaders(
   rawHeaders: readonly string[],
-  { via, credentials, inTheClear }: RequestHeaderOptions,
+  { via, credentials, isOwnKey, inTheClear }: RequestHeaderOptions,
 ): HeaderList {
   const passed = pass(rawHeaders, credentials === null ? NOT_FORWARDED : NOT_FORWARDED_WITH_KEY);
   const kept: HeaderList = [];
@@ -75,6 +77,7 @@ export function requestHeaders(
     // What is between the caller and this gateway, and what would hide the answer from it.
     if (name.startsWith("x-manx-") && name !== "x-manx-fault" && name !== "x-manx-tenant") continue;
     if (inTheClear && name === "accept-encoding") continue;
+    if (isOwnKey !== undefined && CREDENTIALS.includes(name) && isOwnKey(passed[i + 1]!)) continue;
     kept.push(passed[i]!, passed[i + 1]!);
   }
   if (inTheClear) kept.push("accept-encoding", "identity");
@@ -140,4 +143,13 @@ export function refusalHead(headers: readonly string[], bodyBytes: number): Head
   const kept = pass(headers, REPLACED_IN_REFUSALS);
   kept.push("content-length", String(bodyBytes));
   return kept;
+}
+
+const OF_THE_BODY = new Set(["content-length", "content-type", "content-encoding"]);
+
+/** Of an answer whose body becomes another one. */
+export function translatedHead(head: ResponseHead): ResponseHead {
+  const headers = pass(head.headers, OF_THE_BODY);
+  headers.push("content-type", head.isEventStream ? "text/event-stream" : "application/json");
+  return { ...head, headers };
 }

@@ -3,7 +3,7 @@ export {
   type Gateway,
   type GatewayConnections,
   type GatewayOptions,
-  PRECONNECT_DEFAULT,
+  startConfigured,
   startGateway,
 } from "./gateway.ts";
 export { GATEWAY_LIMITS, type GatewayLimits } from "./limits.ts";
@@ -15,5 +15,6 @@ export {
   type ReplicaSetOptions,
   type ReplicaStatus,
 } from "./replicas/index.ts";
+export { PRECONNECT_DEFAULT } from "./simple-config.ts";
 export { OUTCOMES, type Outcome } from "./upstream-fault.ts";
 export { parseUpstream, type UpstreamUrl } from "./upstream-url.ts";

@@ -59,3 +59,41 @@ function readError(body: Buffer): UpstreamError | undefined {
     return undefined;
   }
 }
+
+export interface CountedTokens {
+  /** The whole prompt, cached or not. */
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly cachedTokens: number;
+}
+
+/** A `usage` field is the last of an answer or among the last, and short. */
+const USAGE_BYTES = 2_048;
+
+/** @param body of a whole answer. @returns what it says to have used, read off its last `usage` field without parsing the rest. */
+export function usageInJson(body: Buffer): CountedTokens | undefined {
+  const at = body.lastIndexOf('"usage"');
+  if (at < 0) return undefined;
+  const text = body.toString("latin1", at, Math.min(body.length, at + USAGE_BYTES));
+  const read = (name: string): number | undefined => {
+    const found = new RegExp(`"${name}"\\s*:\\s*(\\d{1,12})`).exec(text);
+    return found === null ? undefined : Number(found[1]);
+  };
+  const prompt = read("prompt_tokens");
+  const output = read("completion_tokens") ?? read("output_tokens") ?? 0;
+  const cached = read("cached_tokens");
+  if (prompt !== undefined) {
+    return { inputTokens: prompt, outputTokens: output, cachedTokens: cached ?? 0 };
+  }
+  const input = read("input_tokens");
+  if (input === undefined) return undefined;
+  // OpenAI's responses count the cached ones in, Anthropic's messages do not.
+  const isInside = cached !== undefined;
+  const cacheRead = read("cache_read_input_tokens") ?? 0;
+  const cacheWrite = read("cache_creation_input_tokens") ?? 0;
+  return {
+    inputTokens: isInside ? input : input + cacheRead + cacheWrite,
+    outputTokens: output,
+    cachedTokens: cached ?? cacheRead,
+  };
+}

@@ -12,8 +12,6 @@ export interface GatewayLimits {
   readonly headersUs: number;
   /** Silence between two reads of the upstream's body; stands still while the client is not reading. */
   readonly gapUs: number;
-  /** A stream whose model is still silent: after this long its head goes out alone, for callers that wait for one. */
-  readonly gateUs: number;
   /** A client that takes nothing of what it is owed. */
   readonly writeUs: number;
   /** A request that is not received whole. */
@@ -42,7 +40,6 @@ export const GATEWAY_LIMITS: GatewayLimits = {
   connectUs: 10 * US_PER_S,
   headersUs: 600 * US_PER_S,
   gapUs: 300 * US_PER_S,
-  gateUs: 10 * US_PER_S,
   writeUs: 120 * US_PER_S,
   receiveUs: 300 * US_PER_S,
   receiveHeadUs: 30 * US_PER_S,

@@ -95,7 +95,11 @@ export class GatewayMetrics {
   #requestBytes = 0;
   #responseBytes = 0;
 
-  constructor(pool: UpstreamPool) {
+  /** @param pools those of now, asked whenever somebody looks. */
+  constructor(pools: () => readonly UpstreamPool[]) {
+    const sum = (read: (pool: UpstreamPool) => number): number => {
+      return pools().reduce((total, pool) => total + read(pool), 0);
+    };
     const gauge = (name: string, help: string, read: () => number): void => {
       new Gauge({
         name: `manx_gateway_upstream_${name}`,
@@ -106,13 +110,27 @@ export class GatewayMetrics {
         },
       });
     };
-    gauge("connections_open", "Open upstream connections", () => pool.open);
-    gauge("connections_idle", "Open upstream connections without a request", () => pool.idle);
+    gauge("connections_open", "Open upstream connections", () => sum((pool) => pool.open));
+    gauge("connections_idle", "Open upstream connections without a request", () =>
+      sum((pool) => pool.idle),
+    );
     const counts: [string, string, () => number][] = [
-      ["connections_opened_total", "Upstream connections opened", () => pool.counts.opened],
-      ["connections_warmed_total", "Of these, ahead of need", () => pool.counts.warmed],
-      ["connections_failed_total", "Could not be opened", () => pool.counts.failed],
-      ["requests_on_warm_total", "Requests on an open connection", () => pool.counts.reused],
+      [
+        "connections_opened_total",
+        "Upstream connections opened",
+        () => sum((pool) => pool.counts.opened),
+      ],
+      [
+        "connections_warmed_total",
+        "Of these, ahead of need",
+        () => sum((pool) => pool.counts.warmed),
+      ],
+      ["connections_failed_total", "Could not be opened", () => sum((pool) => pool.counts.failed)],
+      [
+        "requests_on_warm_total",
+        "Requests on an open connection",
+        () => sum((pool) => pool.counts.reused),
+      ],
     ];
     for (const [name, help, read] of counts) {
       new Counter({

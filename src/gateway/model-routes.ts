@@ -1,17 +1,8 @@
-/** Which targets a model's calls may go to, and what is known about them. Built from the configuration; replaced as a whole when that changes. */
+/** Which targets a model's calls may go to, and what is known about them. Replaced as a whole when the configuration changes. */
 import { ManxError, nearestName } from "../core/index.ts";
 import type { CallRoute } from "../policy/index.ts";
-import type { HeaderList } from "./headers.ts";
-import type { UpstreamPool } from "./upstream-pool.ts";
-
-export interface Upstream {
-  readonly name: string;
-  readonly pool: UpstreamPool;
-  /** Path before each route, from its URL. */
-  readonly prefix: string;
-  /** The gateway's own credentials for it; null: the caller's are passed on. */
-  readonly credentials: HeaderList | null;
-}
+import type { PolicyConfig } from "./config/index.ts";
+import type { Upstream } from "./upstream.ts";
 
 /** One target of a model; index as in the route's `call.targets`. */
 export interface Line {
@@ -25,9 +16,10 @@ export interface ModelRoute {
   readonly name: string;
   readonly call: CallRoute;
   readonly lines: readonly Line[];
+  readonly policy: PolicyConfig;
 }
 
-export const ANY_MODEL = "*";
+const ANY_MODEL = "*";
 
 export class ModelRoutes {
   readonly #routes: ReadonlyMap<string, ModelRoute>;
@@ -36,8 +28,14 @@ export class ModelRoutes {
     this.#routes = new Map(routes.map((route) => [route.name, route]));
   }
 
-  get all(): Iterable<ModelRoute> {
-    return this.#routes.values();
+  /** Names that callers may ask for, without `*`. */
+  get names(): readonly string[] {
+    return [...this.#routes.keys()].filter((name) => name !== ANY_MODEL);
+  }
+
+  /** Whether every name is served. */
+  get takesAny(): boolean {
+    return this.#routes.has(ANY_MODEL);
   }
 
   /**
@@ -45,11 +43,10 @@ export class ModelRoutes {
    * @throws MANX_MODEL_UNKNOWN with the nearest name.
    */
   find(model: string | undefined): ModelRoute {
-    const route =
-      (model === undefined ? undefined : this.#routes.get(model)) ?? this.#routes.get(ANY_MODEL);
+    const exact = model === undefined ? undefined : this.#routes.get(model);
+    const route = exact ?? this.#routes.get(ANY_MODEL);
     if (route !== undefined) return route;
-    const names = [...this.#routes.keys()];
-    const nearest = model === undefined ? undefined : nearestName(model, names);
+    const nearest = model === undefined ? undefined : nearestName(model, this.names);
     throw new ManxError("MANX_MODEL_UNKNOWN", {
       where: "model",
       expected: "a model of this gateway",

@@ -8,14 +8,20 @@
  *     other body ─────────► held until it is whole or HELD_BYTES_MAX
  *     cannot be read ─────► nothing to wait for: the head is enough
  *
- * Bounded: what is held is at most HELD_BYTES_MAX; more means that it is delivered.
+ * Where caller and upstream speak different formats, what goes on is the translation; else the bytes as they came.
+ *
+ * Bounded: what is held is at most HELD_BYTES_MAX; more means that it is delivered. An answer that has to be translated as
+ * a whole may be WHOLE_BYTES_MAX.
  */
+import { ManxError, toManxError } from "../core/index.ts";
 import type { StreamFormat, UpstreamError } from "../stream/index.ts";
+import { TranslatingSource, translateRefusal, translateWhole } from "./answer-translator.ts";
 import type { AttemptSink, Fault } from "./attempt.ts";
-import { type ResponseHead, responseHead } from "./headers.ts";
-import { errorInJson, JsonObserver } from "./json-observer.ts";
+import { type ResponseHead, responseHead, translatedHead } from "./headers.ts";
+import { type CountedTokens, errorInJson, JsonObserver, usageInJson } from "./json-observer.ts";
 import type { BodyObserver, Ending } from "./observer.ts";
 import { StreamObserver } from "./stream-observer.ts";
+import type { Translation } from "./translation.ts";
 import { incompleteError } from "./upstream-fault.ts";
 
 export interface ReceptionEvents {
@@ -38,6 +44,7 @@ export interface ReceptionOptions {
   readonly attempt: number;
   /** How its event stream is read; null if no decoder knows it. */
   readonly format: StreamFormat | null;
+  readonly translation: Translation | null;
   readonly receivedUs: number;
   /** How long the caller has held the answer up so far, in µs: time that is not the upstream's. */
   readonly heldUs: () => number;
@@ -45,6 +52,7 @@ export interface ReceptionOptions {
 }
 
 const HELD_BYTES_MAX = 256 * 1024;
+const WHOLE_BYTES_MAX = 16 * 1024 * 1024;
 const EMPTY = Buffer.alloc(0);
 
 export class Reception implements AttemptSink {
@@ -55,6 +63,8 @@ export class Reception implements AttemptSink {
   #heldBytes = 0;
   #isDelivered = false;
   #observer: BodyObserver | undefined;
+  #translating: TranslatingSource | undefined;
+  #jsonUsage: CountedTokens | undefined;
   status = 0;
   /** All of a refusal's body is here. */
   isWhole = false;
@@ -69,6 +79,20 @@ export class Reception implements AttemptSink {
     return this.#observer instanceof StreamObserver ? this.#observer : undefined;
   }
 
+  /** As the upstream has counted; undefined if it has not said. */
+  get usage(): CountedTokens | undefined {
+    const usage = this.stream?.usage;
+    if (usage === undefined) return this.#jsonUsage;
+    const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens } = usage;
+    if (inputTokens === null || outputTokens === null) return undefined;
+    const { translation, format } = this.#options;
+    // Anthropic counts what came from its cache, or went there, beside the prompt.
+    const isBeside = (translation?.from ?? format) === "anthropic-messages";
+    const beside = isBeside ? (cacheReadTokens ?? 0) + (cacheWriteTokens ?? 0) : 0;
+    const cachedTokens = cacheReadTokens ?? 0;
+    return { inputTokens: inputTokens + beside, outputTokens, cachedTokens };
+  }
+
   /** As the upstream sent them, names and values in turn. */
   get rawHeaders(): readonly string[] {
     return this.#rawHeaders;
@@ -77,10 +101,18 @@ export class Reception implements AttemptSink {
   /** What has been held back, in order; from now on bytes go straight through. */
   deliver(): Buffer {
     this.#isDelivered = true;
-    return this.takeHeld();
+    return this.#takeHeld();
   }
 
-  takeHeld(): Buffer {
+  /** A refusal in the caller's format. */
+  takeRefusal(): { readonly status: number; readonly body: Buffer } {
+    const body = this.#takeHeld();
+    const { translation } = this.#options;
+    if (translation === null) return { status: this.status, body };
+    return translateRefusal(this.status, body, translation);
+  }
+
+  #takeHeld(): Buffer {
     const held = this.#held;
     this.#held = [];
     this.#heldBytes = 0;
@@ -92,43 +124,73 @@ export class Reception implements AttemptSink {
   }
 
   onHead(status: number, rawHeaders: string[], nowUs: number): void {
-    const { attempt, format, receivedUs } = this.#options;
+    const { attempt } = this.#options;
     this.status = status;
     this.#rawHeaders = rawHeaders;
     const head = responseHead(rawHeaders);
-    this.head = head;
+    this.head = this.#options.translation === null ? head : translatedHead(head);
     if (status >= 400) return;
     this.#events.head(attempt, status, nowUs);
-    if (head.isEventStream && !head.isEncoded && format !== null) {
-      this.#observer = new StreamObserver(format, receivedUs);
-    } else if (head.isJson && !head.isEncoded) {
-      this.#observer = new JsonObserver(head.isUnsized);
-    } else if (head.isEventStream) {
-      // No decoder for it: it would be held for ever.
-      this.#events.content(attempt, nowUs);
+    this.#observer = this.#observerFor(head);
+    // No decoder for it: it would be held for ever.
+    if (head.isEventStream && this.#observer === undefined) this.#events.content(attempt, nowUs);
+  }
+
+  #observerFor(head: ResponseHead): BodyObserver | undefined {
+    const { format, translation, receivedUs } = this.#options;
+    if (head.isEncoded) {
+      if (translation === null) return undefined;
+      throw new ManxError("MANX_TRANSLATE_ANSWER", { got: "a compressed answer" });
     }
+    if (head.isJson) return new JsonObserver(head.isUnsized);
+    if (!head.isEventStream || format === null) return undefined;
+    if (translation === null) return new StreamObserver(format, receivedUs);
+    this.#translating = new TranslatingSource(translation);
+    return new StreamObserver(this.#translating, receivedUs);
   }
 
   onData(chunk: Buffer, nowUs: number): void {
     const { attempt } = this.#options;
     if (this.#isDelivered) {
-      // Its time is read before it is written: a write may begin a time that does not count.
-      const atUs = nowUs - this.#options.heldUs();
-      this.#events.bytes(chunk);
-      this.#observe(chunk, atUs, nowUs);
+      this.#passThrough(chunk, nowUs);
       return;
     }
-    this.#hold(chunk);
     if (this.status >= 400) {
+      this.#hold(chunk);
       if (this.#heldBytes > HELD_BYTES_MAX) this.#events.refused(attempt, nowUs);
       return;
     }
     const observer = this.#observe(chunk, nowUs - this.#options.heldUs(), nowUs);
+    this.#hold(this.#translating?.take() ?? chunk);
     if (observer?.error !== undefined && !observer.hasContent) {
       this.#events.errorInBand(attempt, observer.error, nowUs);
-    } else if (observer?.hasContent === true || this.#heldBytes > HELD_BYTES_MAX) {
+    } else if (observer?.hasContent === true || this.#isTooMuch()) {
       this.#events.content(attempt, nowUs);
     }
+  }
+
+  #isTooMuch(): boolean {
+    if (this.#options.translation === null || this.#translating !== undefined) {
+      return this.#heldBytes > HELD_BYTES_MAX;
+    }
+    if (this.#heldBytes <= WHOLE_BYTES_MAX) return false;
+    throw new ManxError("MANX_TRANSLATE_ANSWER", {
+      expected: `at most ${WHOLE_BYTES_MAX} bytes`,
+      got: "more",
+    });
+  }
+
+  #passThrough(chunk: Buffer, nowUs: number): void {
+    // Its time is read before it is written: a write may begin a time that does not count.
+    const atUs = nowUs - this.#options.heldUs();
+    if (this.#translating === undefined) {
+      this.#events.bytes(chunk);
+      this.#observe(chunk, atUs, nowUs);
+      return;
+    }
+    this.#observe(chunk, atUs, nowUs);
+    const translated = this.#translating.take();
+    if (translated.length > 0) this.#events.bytes(translated);
   }
 
   /** @returns the observer, if it is one of a stream. */
@@ -151,18 +213,22 @@ export class Reception implements AttemptSink {
     const atUs = nowUs - this.#options.heldUs();
     if (last !== undefined) this.#observer?.push(last, atUs);
     const ending = this.#observer?.end(atUs) ?? "unknown";
+    const rest = this.#translating?.take() ?? last;
     if (ending === "incomplete") {
-      if (last !== undefined) this.#pass(last);
+      if (rest !== undefined) this.#pass(rest);
       const error = incompleteError("an end of the connection before its time");
       this.#breakOff({ kind: "cut", error }, nowUs);
-      return;
+    } else if (this.#isDelivered) {
+      this.#events.complete(attempt, this.#whole(ending), rest, nowUs);
+    } else {
+      if (rest !== undefined) this.#hold(rest);
+      this.#endHeld(ending, nowUs);
     }
-    if (this.#isDelivered) {
-      this.#events.complete(attempt, ending, last, nowUs);
-      return;
-    }
-    if (last !== undefined) this.#hold(last);
-    this.#endHeld(ending, nowUs);
+  }
+
+  /** Whole for the decoder, but not all of it could be translated: its last frame says so. */
+  #whole(ending: Ending): Ending {
+    return this.#translating?.isBroken === true ? "error" : ending;
   }
 
   /** Whole before anything of it was delivered. */
@@ -173,8 +239,21 @@ export class Reception implements AttemptSink {
       this.#events.errorInBand(attempt, error, nowUs);
       return;
     }
+    if (this.stream === undefined) this.#jsonUsage = usageInJson(Buffer.concat(this.#held));
+    if (this.#needsTranslation()) {
+      try {
+        this.#held = [translateWhole(this.#takeHeld(), this.#options.translation!)];
+      } catch (thrown) {
+        this.#events.fault(attempt, { kind: "garbage", error: toManxError(thrown) }, nowUs);
+        return;
+      }
+    }
     if (this.stream?.hasContent ?? true) this.#events.content(attempt, nowUs);
-    this.#events.complete(attempt, ending, undefined, nowUs);
+    this.#events.complete(attempt, this.#whole(ending), undefined, nowUs);
+  }
+
+  #needsTranslation(): boolean {
+    return this.#options.translation !== null && this.#translating === undefined;
   }
 
   /** A whole answer that says in its body that it is none. */
@@ -188,20 +267,21 @@ export class Reception implements AttemptSink {
   onFault(fault: Fault): void {
     const { attempt, nowUs, heldUs } = this.#options;
     const ending = this.#observer?.end(nowUs() - heldUs()) ?? "unknown";
+    const rest = this.#translating?.take();
+    if (rest !== undefined && rest.length > 0) this.#pass(rest);
     // What is cut after it was whole, or after an error that the upstream told itself, lacks nothing.
-    if (ending === "incomplete" || ending === "unknown") {
-      this.#breakOff(fault, nowUs());
-      return;
-    }
-    if (this.#isDelivered) this.#events.complete(attempt, ending, undefined, nowUs());
-    else this.#endHeld(ending, nowUs());
+    if (ending === "incomplete" || ending === "unknown") this.#breakOff(fault, nowUs());
+    else if (this.#isDelivered) {
+      this.#events.complete(attempt, this.#whole(ending), undefined, nowUs());
+    } else this.#endHeld(ending, nowUs());
   }
 
   /** What the model has said is the caller's, whether or not the break came in the same read. */
   #breakOff(fault: Fault, nowUs: number): void {
     const { attempt } = this.#options;
-    if (!this.#isDelivered && this.stream?.hasContent === true)
+    if (!this.#isDelivered && this.stream?.hasContent === true) {
       this.#events.content(attempt, nowUs);
+    }
     this.#events.fault(attempt, fault, nowUs);
   }
 

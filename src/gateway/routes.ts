@@ -25,7 +25,7 @@ const ROUTES: ReadonlyMap<string, Route> = new Map([
   post("messages", "anthropic", "anthropic-messages"),
   post("messages/count_tokens", "anthropic", null),
   post("completions", "openai", null),
-  post("responses", "openai", null),
+  post("responses", "openai", "openai-responses"),
   post("embeddings", "openai", null),
   ["/v1/models", MODELS],
 ]);

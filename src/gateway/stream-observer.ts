@@ -1,9 +1,9 @@
 /** An event stream in a wire format that can be decoded: whether it was whole, how it gets on, and its times. */
 import {
+  type Completion,
   createDecoder,
   isOutput,
   isProgress,
-  type StreamDecoder,
   type StreamEvent,
   type StreamFormat,
   type StreamMetrics,
@@ -13,11 +13,18 @@ import {
 } from "../stream/index.ts";
 import type { BodyObserver, Ending } from "./observer.ts";
 
+/** A decoder, or what decodes on the way to something else. */
+export interface EventSource {
+  push(bytes: Uint8Array, atUs: number): readonly StreamEvent[];
+  end(atUs: number): readonly StreamEvent[];
+  readonly completion: Completion;
+}
+
 /** Bounds memory, and the work at the end of a stream: about an hour of tokens at 30 a second. */
 const SAMPLES_MAX = 100_000;
 
 export class StreamObserver implements BodyObserver {
-  readonly #decoder: StreamDecoder;
+  readonly #source: EventSource;
   readonly #timeline: StreamTimeline;
   #ending: Ending | undefined;
   /** The model has put something out, or said that it will not: there is something to deliver. */
@@ -28,8 +35,8 @@ export class StreamObserver implements BodyObserver {
   error: UpstreamError | undefined;
 
   /** @param intendedUs when the request came; the clock of every instant here stands still while the client holds up. */
-  constructor(format: StreamFormat, intendedUs: number) {
-    this.#decoder = createDecoder(format);
+  constructor(source: EventSource | StreamFormat, intendedUs: number) {
+    this.#source = typeof source === "string" ? createDecoder(source) : source;
     this.#timeline = new StreamTimeline({
       intendedUs,
       chunksKeptMax: SAMPLES_MAX,
@@ -41,7 +48,7 @@ export class StreamObserver implements BodyObserver {
     this.hasProgress = false;
     if (this.#ending !== undefined) return;
     try {
-      const events = this.#decoder.push(bytes, nowUs);
+      const events = this.#source.push(bytes, nowUs);
       this.#timeline.add(events);
       for (const event of events) this.#note(event);
     } catch {
@@ -67,8 +74,10 @@ export class StreamObserver implements BodyObserver {
 
   end(nowUs: number): Ending {
     if (this.#ending === undefined) {
-      this.#timeline.add(this.#decoder.end(nowUs));
+      const events = this.#source.end(nowUs);
+      this.#timeline.add(events);
       this.#timeline.end(nowUs);
+      for (const event of events) this.#note(event);
       this.#ending = this.#readEnding();
     }
     return this.#ending;
@@ -79,17 +88,17 @@ export class StreamObserver implements BodyObserver {
   }
 
   get usage(): TokenUsage {
-    return this.#decoder.completion.usage;
+    return this.#source.completion.usage;
   }
 
   /** Frames that could not be read; an early end is none. */
   get faults(): number {
-    const { faults, state } = this.#decoder.completion;
+    const { faults, state } = this.#source.completion;
     return state === "incomplete" ? faults - 1 : faults;
   }
 
   #readEnding(): Ending {
-    const { state, terminalMissing } = this.#decoder.completion;
+    const { state, terminalMissing } = this.#source.completion;
     if (state === "open") return "unknown";
     return state === "complete" && terminalMissing ? "terminal_missing" : state;
   }

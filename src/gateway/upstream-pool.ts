@@ -22,24 +22,33 @@ export interface PoolCounts {
   reused: number;
 }
 
+export type PoolLimits = Pick<GatewayLimits, "connections" | "connectUs" | "idleUs">;
+
+export interface TlsTrust {
+  /** PEM of the authorities to trust instead of the system's. */
+  readonly ca?: string;
+  /** Name that the certificate must have, if it is not the host's. */
+  readonly servername?: string;
+}
+
 export class UpstreamPool {
   readonly origin: URL;
   readonly counts: PoolCounts = { opened: 0, warmed: 0, failed: 0, reused: 0 };
   /** Called when a connection has closed, for whoever keeps some warm. */
   onShrink: (() => void) | undefined;
   readonly #clock: Clock;
-  readonly #limits: GatewayLimits;
+  readonly #limits: PoolLimits;
   readonly #connector: Connector;
   readonly #open = new Set<Connection>();
   readonly #idle: Connection[] = [];
   #closed = false;
 
-  constructor(origin: URL, limits: GatewayLimits, clock: Clock) {
+  constructor(origin: URL, limits: PoolLimits, clock: Clock, tls: TlsTrust = {}) {
     this.origin = origin;
     this.#clock = clock;
     this.#limits = limits;
     // One connector for all: it holds the TLS session tickets. Its own time-out is off, since the attempt has one.
-    this.#connector = buildConnector({ timeout: 0, allowH2: false });
+    this.#connector = buildConnector({ timeout: 0, allowH2: false, ...tls });
   }
 
   /** Connections, and so requests, at a time. */
@@ -131,6 +140,12 @@ export class UpstreamPool {
   close(): void {
     this.#closed = true;
     for (const connection of [...this.#open]) connection.close();
+  }
+
+  /** Takes no new request; connections close as their requests end. */
+  retire(): void {
+    this.#closed = true;
+    for (const connection of [...this.#idle]) connection.close();
   }
 
   #make(): Connection {

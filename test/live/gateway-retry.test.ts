@@ -184,7 +184,7 @@ describe("a silent model", () => {
   it("gets its head sent alone once the gate opens, and its content after", async () => {
     const { chatUrl } = await liveGateway(
       () => [{ bytes: EVENT_STREAM_HEAD }, { afterMs: 1_500 }, ...whole.slice(1)],
-      { limits: { gateUs: 60_000 } },
+      { policy: { gateUs: 60_000 } },
     );
     const sentMs = performance.now();
     const { answerHead, made } = await headOf(chatUrl);

@@ -63,7 +63,11 @@ export function configFromUpstream(
   flags: readonly GivenValue[] = [],
   env: Env = {},
 ): ReadGateway {
-  const upstream = { path: ["upstreams"], value: [{ name: "upstream", url, format: "any" }], name: "--upstream" };
+  const upstream = {
+    path: ["upstreams"],
+    value: [{ name: "upstream", url, format: "any" }],
+    name: "--upstream",
+  };
   const options = {
     section: "gateway",
     schema: gatewaySchema,

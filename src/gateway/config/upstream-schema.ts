@@ -13,7 +13,9 @@ export const upstreamSchema = z.strictObject({
   format: z
     .enum(["openai", "anthropic", "any"])
     .default("openai")
-    .describe("what it speaks; calls in the other one's format are translated; any = each as it came"),
+    .describe(
+      "what it speaks; calls in the other one's format are translated; any = each as it came",
+    ),
   kind: z
     .enum(["provider", "vllm", "sglang", "other"])
     .default("other")

@@ -1,0 +1,354 @@
+/**
+ * Drives one `Call` with sockets: begins and cancels attempts, tells the call what they bring, and hands on what it may
+ * deliver. Knows nothing of the client but how long it has held things up.
+ *
+ *     Call ─► Attempt ─► Reception ─┬─ content ─► Call ─► deliver ─► onHead, onBytes …, onEnd
+ *      ▲ ▲                          └─ failed ──► Call ─► begin another | onFailure
+ *      │ └── one timer, at the call's next due instant
+ *      └──── abandon
+ *
+ * Invariant: exactly one of `onEnd` and `onFailure`, unless it is abandoned; by then every attempt is over or cancelled.
+ */
+import type { Cancel, Clock } from "../clock/index.ts";
+import { ManxError, toManxError } from "../core/index.ts";
+import {
+  type AttemptRecord,
+  type BeginCause,
+  Call,
+  type CallDecision,
+  type CallFailure,
+  type Failure,
+  plainFailure,
+  type ReplicaOutcome,
+  readRetryAfterUs,
+} from "../policy/index.ts";
+import type { UpstreamError } from "../stream/index.ts";
+import { Attempt, type Fault } from "./attempt.ts";
+import type { CallIntent } from "./call-intent.ts";
+import { DueTimer } from "./due-timer.ts";
+import { findHeader } from "./headers.ts";
+import type { Line } from "./model-routes.ts";
+import type { Ending } from "./observer.ts";
+import { Reception, type ReceptionEvents } from "./reception.ts";
+import { timelineMarks } from "./timeline-marks.ts";
+import type { Seat } from "./upstream.ts";
+
+export interface CallRunEvents {
+  onBegin(cause: BeginCause): void;
+  /** The first attempt is on its way. */
+  onSent(isWarm: boolean, nowUs: number): void;
+  /** Of the first attempt that has one. */
+  onFirstHead(nowUs: number): void;
+  /** The model's first output. */
+  onContent(ttftUs: number, isStream: boolean): void;
+  /** @param canAppend see `Delivery.head`. @returns nothing; the body follows. */
+  onHead(status: number, headers: string[], canAppend: boolean): void;
+  onBytes(chunk: Buffer): void;
+  onEnd(ending: Ending, last: Buffer | undefined): void;
+  onFailure(failure: CallFailure, facts: FailureFacts): void;
+}
+
+/** What is known of the way in which a call has failed. */
+export interface FailureFacts {
+  /** Of the attempt that failed last. */
+  readonly fault: ManxError | undefined;
+  /** What the upstream said inside an answer that had begun well. */
+  readonly inBand: UpstreamError | undefined;
+  /** The last refusal, whole. */
+  readonly refused: Reception | undefined;
+}
+
+interface Running {
+  readonly attempt: Attempt;
+  readonly reception: Reception;
+  readonly line: Line;
+  readonly seat: Seat;
+}
+
+export interface CallRunOptions {
+  readonly intent: CallIntent;
+  readonly clock: Clock;
+  /** The request was there, whole. */
+  readonly readyUs: number;
+  /** How long the client has held the answer up so far. */
+  readonly heldUs: () => number;
+}
+
+export class CallRun implements ReceptionEvents {
+  readonly #intent: CallIntent;
+  readonly #clock: Clock;
+  readonly #options: CallRunOptions;
+  readonly #events: CallRunEvents;
+  readonly #call: Call;
+  readonly #timer: DueTimer;
+  readonly #running = new Map<number, Running>();
+  /** Replicas that have failed, by target. */
+  readonly #failedReplicas = new Map<number, number[]>();
+  #winner: Running | undefined;
+  #hasHead = false;
+  #hasWrittenHead = false;
+  #refused: Reception | undefined;
+  #errorInBand: UpstreamError | undefined;
+  #fault: ManxError | undefined;
+  #cancelGate: Cancel | undefined;
+
+  constructor(options: CallRunOptions, events: CallRunEvents) {
+    const { intent, clock } = options;
+    this.#options = options;
+    this.#intent = intent;
+    this.#clock = clock;
+    this.#events = events;
+    this.#call = new Call(intent.call, intent.model.call);
+    this.#timer = new DueTimer(clock, () => this.#obey(this.#call.advance(clock.nowUs())));
+  }
+
+  get deadlineUs(): number {
+    return this.#call.deadlineUs;
+  }
+
+  get records(): readonly AttemptRecord[] {
+    return this.#call.records;
+  }
+
+  /** The answer that was delivered, or is being. */
+  get delivered(): Reception | undefined {
+    return this.#winner?.reception;
+  }
+
+  start(): void {
+    this.#obey(this.#call.start(this.#clock.nowUs()));
+    this.#armGate();
+  }
+
+  /** The client has left. */
+  abandon(): void {
+    if (!this.#call.isOver) this.#obey(this.#call.abandon(this.#clock.nowUs()));
+    this.#stop();
+  }
+
+  /** The client does not read. */
+  pause(): void {
+    this.#call.pause(this.#clock.nowUs());
+    this.#winner?.attempt.pause();
+  }
+
+  resume(): void {
+    this.#call.resume(this.#clock.nowUs());
+    this.#winner?.attempt.resume();
+    this.#arm();
+  }
+
+  /** For the client's own timeline: what the gateway took, what the upstream took, and on which connection. */
+  marks(number: number): string[] {
+    const nowUs = this.#clock.nowUs();
+    return timelineMarks({
+      readyUs: this.#options.readyUs,
+      sentUs: this.records[number]?.sentUs ?? nowUs,
+      nowUs,
+      isWarm: this.#running.get(number)?.attempt.isWarm ?? false,
+      attempts: this.records.length,
+    });
+  }
+
+  #obey(decisions: readonly CallDecision[]): void {
+    for (const decision of decisions) {
+      if (decision.do === "begin") this.#begin(decision);
+      else if (decision.do === "cancel") this.#cancel(decision.attempt);
+      else if (decision.do === "deliver") this.#deliver(decision.attempt);
+      else this.#fail(decision.failure);
+    }
+    this.#arm();
+  }
+
+  #arm(): void {
+    if (!this.#call.isOver) this.#timer.arm(this.#call.dueUs);
+  }
+
+  #stop(): void {
+    this.#timer.stop();
+    this.#cancelGate?.();
+  }
+
+  #begin({ attempt: number, target, fresh, cause }: CallDecision & { do: "begin" }): void {
+    this.#events.onBegin(cause);
+    const line = this.#intent.model.lines[target]!;
+    const { upstream } = line;
+    const failed = this.#failedReplicas.get(target) ?? [];
+    const seat = upstream.take(this.#intent.placed(upstream.wantsPrefix, failed));
+    if (seat === undefined) {
+      this.#notBegun(number, new ManxError("MANX_UPSTREAM_DOWN", { where: upstream.name }));
+      return;
+    }
+    try {
+      this.#send(number, line, seat, fresh);
+    } catch (thrown) {
+      upstream.end(seat, "cancelled");
+      this.#notBegun(number, toManxError(thrown));
+    }
+  }
+
+  #send(number: number, line: Line, seat: Seat, fresh: boolean): void {
+    const { request, translation } = this.#intent.outgoing(line, seat.prefix);
+    const reception = new Reception(
+      {
+        attempt: number,
+        format: this.#intent.route.format,
+        translation,
+        receivedUs: this.#intent.call.receivedUs,
+        heldUs: this.#options.heldUs,
+        nowUs: () => this.#clock.nowUs(),
+      },
+      this,
+    );
+    const attempt = new Attempt({ pool: seat.pool, clock: this.#clock }, request, reception);
+    this.#running.set(number, { attempt, reception, line, seat });
+    attempt.start({ fresh });
+  }
+
+  /** Nothing was sent. A request that cannot be put into the target's format fails for good. */
+  #notBegun(number: number, error: ManxError): void {
+    this.#fault = error;
+    const kind = error.code === "MANX_UPSTREAM_DOWN" ? "connect" : "local";
+    this.#obey(this.#call.failed(number, plainFailure(kind), this.#clock.nowUs()));
+  }
+
+  /** @returns what has ended, if it had not before. */
+  #remove(number: number, outcome: ReplicaOutcome): Running | undefined {
+    const running = this.#running.get(number);
+    if (running === undefined) return undefined;
+    this.#running.delete(number);
+    const { line, seat } = running;
+    line.upstream.end(seat, outcome);
+    if (seat.placement !== undefined && outcome !== "ok" && outcome !== "cancelled") {
+      const { target } = this.records[number]!;
+      const failed = this.#failedReplicas.get(target) ?? [];
+      this.#failedReplicas.set(target, [...failed, seat.placement.replica]);
+    }
+    return running;
+  }
+
+  #cancel(number: number): void {
+    this.#remove(number, "cancelled")?.attempt.cancel();
+  }
+
+  #deliver(number: number): void {
+    const running = this.#running.get(number)!;
+    this.#winner = running;
+    this.#cancelGate?.();
+    const { reception } = running;
+    this.#writeHead(reception, number);
+    const held = reception.deliver();
+    if (held.length > 0) this.#events.onBytes(held);
+  }
+
+  #writeHead(reception: Reception, number: number): void {
+    if (this.#hasWrittenHead) return;
+    this.#hasWrittenHead = true;
+    const { headers, isEventStream, isEncoded } = reception.head!;
+    const canAppend = isEventStream && !isEncoded;
+    this.#events.onHead(reception.status, [...headers, ...this.marks(number)], canAppend);
+  }
+
+  #fail(failure: CallFailure): void {
+    this.#stop();
+    this.#events.onFailure(failure, {
+      fault: this.#fault,
+      inBand: this.#errorInBand,
+      refused: this.#refused,
+    });
+  }
+
+  sent(number: number, nowUs: number): void {
+    this.#call.sent(number, nowUs);
+    if (number === 0) this.#events.onSent(this.#running.get(0)?.attempt.isWarm ?? true, nowUs);
+    this.#arm();
+  }
+
+  head(number: number, status: number, nowUs: number): void {
+    this.#noteFirstHead(nowUs);
+    this.#call.head(number, status, nowUs);
+    this.#arm();
+    const { gateUs } = this.#intent.model.policy;
+    if (gateUs === 0 && this.#intent.call.isStream) this.#goAhead();
+  }
+
+  content(number: number, nowUs: number): void {
+    const { line, seat } = this.#running.get(number)!;
+    const { isStream } = this.#intent.call;
+    if (isStream) line.upstream.firstOutput(seat);
+    this.#events.onContent(nowUs - (this.records[number]?.sentUs ?? nowUs), isStream);
+    this.#obey(this.#call.content(number, nowUs));
+  }
+
+  #noteFirstHead(nowUs: number): void {
+    if (this.#hasHead) return;
+    this.#hasHead = true;
+    this.#events.onFirstHead(nowUs);
+  }
+
+  read(number: number, nowUs: number, isProgress: boolean, isThinking: boolean): void {
+    this.#call.read(number, nowUs, isProgress, isThinking);
+  }
+
+  bytes(chunk: Buffer): void {
+    this.#events.onBytes(chunk);
+  }
+
+  complete(number: number, ending: Ending, last: Buffer | undefined, nowUs: number): void {
+    this.#obey(this.#call.complete(number, nowUs));
+    this.#remove(number, ending === "error" ? "error" : "ok");
+    this.#stop();
+    this.#events.onEnd(ending, last);
+  }
+
+  refused(number: number, nowUs: number): void {
+    const { reception } = this.#running.get(number)!;
+    const { rawHeaders, status } = reception;
+    this.#noteFirstHead(nowUs);
+    this.#refused = reception.isWhole ? reception : undefined;
+    const isBusy = status === 429 || status === 503 || status === 529;
+    // A body that is larger than any error is not waited for.
+    this.#remove(number, isBusy ? "overloaded" : status >= 500 ? "error" : "ok")?.attempt.cancel();
+    const should = findHeader(rawHeaders, "x-should-retry");
+    const failure: Failure = {
+      kind: "status",
+      status,
+      retryAfterUs: readRetryAfterUs(
+        (name) => findHeader(rawHeaders, name) || undefined,
+        this.#clock.wallMs(),
+      ),
+      shouldRetry: should === "true" ? true : should === "false" ? false : undefined,
+    };
+    this.#obey(this.#call.failed(number, failure, nowUs));
+  }
+
+  errorInBand(number: number, error: UpstreamError, nowUs: number): void {
+    this.#errorInBand = error;
+    this.#remove(number, "error")?.attempt.cancel();
+    const failure = plainFailure("stream_error", error.status ?? 500);
+    this.#obey(this.#call.failed(number, failure, nowUs));
+  }
+
+  fault(number: number, fault: Fault, nowUs: number): void {
+    this.#fault = fault.error;
+    const isDown = fault.kind === "connect" || fault.error.code === "MANX_UPSTREAM_DOWN";
+    this.#remove(number, fault.kind === "local" ? "cancelled" : isDown ? "down" : "error");
+    this.#obey(this.#call.failed(number, plainFailure(fault.kind), nowUs));
+  }
+
+  /** A model may think for longer than its caller waits for a head: then the head goes out alone. */
+  #armGate(): void {
+    const { gateUs } = this.#intent.model.policy;
+    if (!this.#intent.call.isStream || gateUs === 0 || this.#call.isOver) return;
+    if (this.#winner !== undefined) return;
+    this.#cancelGate = this.#clock.at(this.#options.readyUs + gateUs, () => this.#goAhead());
+  }
+
+  #goAhead(): void {
+    for (const [number, { reception }] of this.#running) {
+      if (reception.head?.isEventStream !== true) continue;
+      this.#writeHead(reception, number);
+      return;
+    }
+  }
+}

@@ -1,0 +1,86 @@
+/** The configuration of a gateway that is started by a program with one upstream and no file. */
+import { CALL_POLICY, type CallPolicy } from "../policy/index.ts";
+import type { GatewayConfig, PolicyConfig } from "./config/index.ts";
+import { completeLimits, type GatewayLimits } from "./limits.ts";
+import { parseUpstream } from "./upstream-url.ts";
+
+export interface SimpleOptions {
+  /** Where every request goes, such as `https://api.openai.com` or `http://127.0.0.1:8000`. */
+  readonly upstream: string;
+  /** Default 127.0.0.1. */
+  readonly host?: string;
+  /** Default 0: any free port. */
+  readonly port?: number;
+  readonly limits?: Partial<GatewayLimits>;
+  /** How calls are retried, hedged and given up; what is left out is as in `CALL_POLICY`. */
+  readonly policy?: Partial<PolicyConfig>;
+  /** Upstream connections that are opened at the start and kept open. Default 4, at most `limits.connections`. */
+  readonly preconnect?: number;
+}
+
+export const PRECONNECT_DEFAULT = 4;
+const GATE_US = 10_000_000;
+
+/** @throws MANX_URL, MANX_FLAG_VALUE */
+export function simpleConfig(options: SimpleOptions): GatewayConfig {
+  const limits = completeLimits(options.limits ?? {});
+  parseUpstream(options.upstream);
+  const policy: PolicyConfig = {
+    ...CALL_POLICY,
+    timeouts: timeoutsOf(limits),
+    stall: { continueByPrefill: false },
+    gateUs: GATE_US,
+    ...options.policy,
+  };
+  const name = "upstream";
+  return {
+    listen: { host: options.host ?? "127.0.0.1", port: options.port ?? 0, workers: 1 },
+    admin: null,
+    upstreams: [
+      {
+        name,
+        urls: [options.upstream],
+        format: "any",
+        kind: "other",
+        key: null,
+        authHeader: "bearer",
+        connections: limits.connections,
+        preconnect: options.preconnect ?? PRECONNECT_DEFAULT,
+        idleUs: limits.idleUs,
+        http2: "never",
+        tls: { caPath: null, serverName: null },
+        canPrefill: false,
+        router: "least-load",
+        region: null,
+      },
+    ],
+    models: [
+      {
+        name: "*",
+        policy: "default",
+        targets: [{ upstream: name, model: null, weight: 1, order: 0 }],
+      },
+    ],
+    policies: { default: policy },
+    admission: null,
+    keys: { source: "none" },
+    prices: null,
+    log: { access: "off" },
+    otlp: null,
+    state: null,
+    guardrails: [],
+    limits,
+  };
+}
+
+/** One gap for everything, unless a configuration tells the phases apart. */
+function timeoutsOf({ connectUs, headersUs, gapUs }: GatewayLimits): CallPolicy["timeouts"] {
+  return {
+    connectUs,
+    headersUs,
+    firstContentUs: headersUs,
+    lifeGapUs: gapUs,
+    progressGapUs: gapUs,
+    thinkingGapUs: gapUs,
+  };
+}

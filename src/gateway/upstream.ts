@@ -1,0 +1,152 @@
+/**
+ * One upstream of the configuration: its connections, the key for it, and, where it is several replicas, which of them gets
+ * a request. Kept over a reload that does not change it, with its open connections.
+ */
+import { readFileSync } from "node:fs";
+import type { Clock } from "../clock/index.ts";
+import { ManxError } from "../core/index.ts";
+import type { PlacedRequest, Placement, ReplicaOutcome } from "../policy/index.ts";
+import type { UpstreamConfig } from "./config/index.ts";
+import type { HeaderList } from "./headers.ts";
+import { ReplicaSet } from "./replicas/index.ts";
+import { type TlsTrust, UpstreamPool } from "./upstream-pool.ts";
+import { parseUpstream } from "./upstream-url.ts";
+import { WarmKeeper } from "./warm-keeper.ts";
+
+/** Where an attempt goes. */
+export interface Seat {
+  readonly pool: UpstreamPool;
+  /** Before each path. */
+  readonly prefix: string;
+  /** Of a replica; to be ended once. */
+  readonly placement: Placement | undefined;
+}
+
+interface Place {
+  readonly pool: UpstreamPool;
+  readonly prefix: string;
+  readonly keeper: WarmKeeper;
+}
+
+export class Upstream {
+  readonly config: UpstreamConfig;
+  /** The gateway's own key as headers; null: the caller's credentials are passed on. */
+  readonly credentials: HeaderList | null;
+  readonly #places: readonly Place[];
+  readonly #replicas: ReplicaSet | undefined;
+
+  /**
+   * @param connectUs limit for connections that are opened ahead.
+   * @throws MANX_URL, MANX_SECRET_MISSING, MANX_FILE_UNREADABLE
+   */
+  constructor(config: UpstreamConfig, connectUs: number, clock: Clock) {
+    this.config = config;
+    this.credentials = credentialsOf(config);
+    const { connections, idleUs, preconnect } = config;
+    const tls = trustOf(config);
+    this.#places = config.urls.map((url) => {
+      const { origin, prefix } = parseUpstream(url, `upstream ${config.name}`);
+      const pool = new UpstreamPool(origin, { connections, connectUs, idleUs }, clock, tls);
+      return { pool, prefix, keeper: new WarmKeeper(pool, clock, preconnect) };
+    });
+    if (config.urls.length > 1) {
+      const replicas = config.urls.map((url) => ({ url }));
+      this.#replicas = new ReplicaSet({ replicas, clock });
+    }
+  }
+
+  get name(): string {
+    return this.config.name;
+  }
+
+  get pools(): readonly UpstreamPool[] {
+    return this.#places.map(({ pool }) => pool);
+  }
+
+  /** Whether `take` wants to know what the prompt begins with: that costs reading it. */
+  get wantsPrefix(): boolean {
+    return this.#replicas !== undefined && this.config.router === "prefix";
+  }
+
+  /** Opens connections ahead. @returns why they are not all open, or null. */
+  async warm(): Promise<Error | null> {
+    const causes = await Promise.all(this.#places.map(({ keeper }) => keeper.fill()));
+    return causes.find((cause) => cause !== null) ?? null;
+  }
+
+  /** @returns undefined if no replica may be asked now. */
+  take(request: PlacedRequest): Seat | undefined {
+    if (this.#replicas === undefined) {
+      const { pool, prefix } = this.#places[0]!;
+      return { pool, prefix, placement: undefined };
+    }
+    const placement = this.#replicas.pick(request);
+    if (placement === undefined) return undefined;
+    const { pool, prefix } = this.#places[placement.replica]!;
+    return { pool, prefix, placement };
+  }
+
+  firstOutput({ placement }: Seat): void {
+    if (placement !== undefined) this.#replicas!.firstOutput(placement);
+  }
+
+  end({ placement }: Seat, outcome: ReplicaOutcome): void {
+    if (placement !== undefined) this.#replicas!.end(placement, outcome);
+  }
+
+  /** When a replica may be back, if `take` gave none; undefined if there are none. */
+  get retryAfterUs(): number | undefined {
+    return this.#replicas?.retryAfterUs();
+  }
+
+  /** For health pages: never a key. */
+  shown(): object {
+    const { name, format } = this.config;
+    const connections = this.#places.map(({ pool }) => {
+      return { origin: pool.origin.origin, open: pool.open, idle: pool.idle };
+    });
+    return { name, format, connections, replicas: this.#replicas?.snapshot().replicas };
+  }
+
+  /** No new requests; those that are open go on. */
+  retire(): void {
+    for (const { keeper, pool } of this.#places) {
+      keeper.stop();
+      pool.retire();
+    }
+    void this.#replicas?.stop();
+  }
+
+  async close(): Promise<void> {
+    for (const { keeper, pool } of this.#places) {
+      keeper.stop();
+      pool.close();
+    }
+    await this.#replicas?.stop();
+  }
+}
+
+function credentialsOf({ key, authHeader }: UpstreamConfig): HeaderList | null {
+  if (key === null) return null;
+  return authHeader === "bearer"
+    ? ["authorization", `Bearer ${key.reveal()}`]
+    : [authHeader, key.reveal()];
+}
+
+function trustOf({ tls, name }: UpstreamConfig): TlsTrust {
+  const { caPath, serverName } = tls;
+  return {
+    ...(caPath !== null && { ca: readAuthorities(caPath, name) }),
+    ...(serverName !== null && { servername: serverName }),
+  };
+}
+
+function readAuthorities(path: string, name: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    const where = `upstreams.${name}.tls.ca ${path}`;
+    throw new ManxError("MANX_FILE_UNREADABLE", { where, got: code ?? "an error", cause });
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * What a configuration is made into: upstreams with their connections, routes with what is known of their targets. A reload
+ * makes another wiring that takes over what has not changed; calls that run keep the one that they began with.
+ */
+import { type Clock, Random } from "../clock/index.ts";
+import { AttemptBudget, type CallRoute, HedgeGovernor, Target } from "../policy/index.ts";
+import type { GatewayConfig, ModelConfig, PolicyConfig, UpstreamConfig } from "./config/index.ts";
+import { type Line, type ModelRoute, ModelRoutes } from "./model-routes.ts";
+import { Upstream } from "./upstream.ts";
+
+export interface Wiring {
+  readonly config: GatewayConfig;
+  readonly upstreams: ReadonlyMap<string, Upstream>;
+  readonly routes: ModelRoutes;
+}
+
+/** Extra attempts that may be saved up. */
+const SAVED_MAX = 20;
+
+/** @throws MANX_URL, MANX_SECRET_MISSING, MANX_FILE_UNREADABLE; nothing is left open then. */
+export function wire(config: GatewayConfig, clock: Clock, before?: Wiring): Wiring {
+  const upstreams = new Map<string, Upstream>();
+  try {
+    for (const one of config.upstreams) {
+      const kept = before?.upstreams.get(one.name);
+      const isSame = kept !== undefined && isSameUpstream(kept.config, one);
+      const { connectUs } = config.limits;
+      upstreams.set(one.name, isSame ? kept : new Upstream(one, connectUs, clock));
+    }
+  } catch (thrown) {
+    for (const [name, upstream] of upstreams) {
+      if (before?.upstreams.get(name) !== upstream) upstream.retire();
+    }
+    throw thrown;
+  }
+  const routes = config.models.map((model, index) => routeOf(model, { config, upstreams, index }));
+  return { config, upstreams, routes: new ModelRoutes(routes) };
+}
+
+/** The upstreams that only the older wiring has. */
+export function leftOver(before: Wiring, after: Wiring): Upstream[] {
+  return [...before.upstreams.values()].filter(
+    (upstream) => after.upstreams.get(upstream.name) !== upstream,
+  );
+}
+
+interface RouteParts {
+  readonly config: GatewayConfig;
+  readonly upstreams: ReadonlyMap<string, Upstream>;
+  /** Makes the seed. */
+  readonly index: number;
+}
+
+function routeOf(model: ModelConfig, { config, upstreams, index }: RouteParts): ModelRoute {
+  const policy = config.policies[model.policy]!;
+  const lines: Line[] = model.targets.map((target) => {
+    return { upstream: upstreams.get(target.upstream)!, model: target.model };
+  });
+  const targets = model.targets.map(({ upstream, model: renamed, weight, order }, at) => {
+    return new Target({
+      name: renamed === null ? upstream : `${upstream}/${renamed}`,
+      order,
+      weight,
+      sharesLimits: lines[at]!.upstream.credentials !== null,
+      breaker: policy.breaker,
+    });
+  });
+  return { name: model.name, call: callRouteOf(policy, targets, index), lines, policy };
+}
+
+function callRouteOf(policy: PolicyConfig, targets: readonly Target[], index: number): CallRoute {
+  const { retry, hedge } = policy;
+  // Hedges are earned first: their share then holds from the first call on.
+  const hedges = new AttemptBudget({ share: hedge?.share ?? 0, callsMax: SAVED_MAX, fill: 0 });
+  return {
+    policy,
+    targets,
+    retries: new AttemptBudget({ share: retry.share, callsMax: SAVED_MAX, fill: 1 }),
+    hedges,
+    hedger: hedge === null ? null : new HedgeGovernor(hedge, hedges),
+    random: new Random(index + 1, "call routes"),
+  };
+}
+
+function isSameUpstream(a: UpstreamConfig, b: UpstreamConfig): boolean {
+  const isSameKey = a.key === null || b.key === null ? a.key === b.key : a.key.equals(b.key);
+  // Secrets serialise alike, whatever they are.
+  return isSameKey && JSON.stringify(a) === JSON.stringify(b);
+}
