@@ -13,16 +13,21 @@ import type {
 } from "./canonical-request.ts";
 import { readEffort } from "./effort.ts";
 import { Fields, malformed, untranslatable } from "./fields.ts";
+import { type HostedTools, leaveOutTool } from "./hosted-tools.ts";
 import { sourceOf } from "./media.ts";
 import type { Notes } from "./notes.ts";
 
 /** @throws MANX_REQUEST_INVALID, MANX_TRANSLATE_FIELD */
-export function readChatRequest(body: unknown, notes: Notes): CanonicalRequest {
+export function readChatRequest(
+  body: unknown,
+  notes: Notes,
+  hostedTools: HostedTools,
+): CanonicalRequest {
   const fields = new Fields(body, "", notes);
   refuseWhatChangesTheAnswer(fields);
   const model = fields.textNeeded("model");
   const turns = readTurns(fields);
-  const { tools, toolChoice } = readTools(fields);
+  const { tools, toolChoice } = readTools(fields, hostedTools);
   const streamOptions = fields.object("stream_options");
   const tokensMax = fields.count("max_completion_tokens") ?? fields.count("max_tokens") ?? null;
   fields.ignore("max_tokens");
@@ -170,13 +175,18 @@ function readPart(part: Fields): ContentPart {
   }
 }
 
-function readTools(fields: Fields): { tools: Tool[]; toolChoice: ToolChoice | null } {
-  const tools = fields.objects("tools").map((wire) => {
+function readTools(
+  fields: Fields,
+  hostedTools: HostedTools,
+): { tools: Tool[]; toolChoice: ToolChoice | null } {
+  const tools = fields.objects("tools").flatMap((wire): Tool[] => {
     const type = wire.textNeeded("type");
-    const named = wire.object("function");
-    if (type !== "function" || named === undefined) {
-      throw untranslatable(wire.path, `a tool of type ${type} is known to its provider only`);
+    if (type !== "function") {
+      leaveOutTool(wire, type, hostedTools);
+      return [];
     }
+    const named = wire.object("function");
+    if (named === undefined) throw malformed(wire.at("function"), "an object", undefined);
     const tool: Tool = {
       name: named.textNeeded("name"),
       description: named.text("description") ?? null,
@@ -186,7 +196,7 @@ function readTools(fields: Fields): { tools: Tool[]; toolChoice: ToolChoice | nu
     };
     named.dropRest();
     wire.dropRest();
-    return tool;
+    return [tool];
   });
   return readChoice(fields, tools);
 }

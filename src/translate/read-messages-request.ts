@@ -12,12 +12,17 @@ import type {
 } from "./canonical-request.ts";
 import { isEffort } from "./effort.ts";
 import { Fields, malformed, untranslatable } from "./fields.ts";
+import { type HostedTools, leaveOutTool } from "./hosted-tools.ts";
 import { readSource } from "./media.ts";
 import type { Notes } from "./notes.ts";
 import { readSeal } from "./seal.ts";
 
 /** @throws MANX_REQUEST_INVALID, MANX_TRANSLATE_FIELD */
-export function readMessagesRequest(body: unknown, notes: Notes): CanonicalRequest {
+export function readMessagesRequest(
+  body: unknown,
+  notes: Notes,
+  hostedTools: HostedTools,
+): CanonicalRequest {
   const fields = new Fields(body, "", notes);
   const model = fields.textNeeded("model");
   fields.refuse("container", "a container lives at its provider");
@@ -28,7 +33,7 @@ export function readMessagesRequest(body: unknown, notes: Notes): CanonicalReque
   const request: CanonicalRequest = {
     model,
     turns: [...readSystem(fields), ...readTurns(fields)],
-    tools: fields.objects("tools").map(readTool),
+    tools: fields.objects("tools").flatMap((wire) => readTool(wire, hostedTools)),
     ...readChoice(fields),
     tokensMax: fields.count("max_tokens") ?? null,
     temperature: fields.number("temperature") ?? null,
@@ -142,10 +147,11 @@ function readByType(type: string, part: Fields, cacheMark: ContentPart["cacheMar
   return { kind: "document", source, name: part.text("title") ?? null, cacheMark };
 }
 
-function readTool(wire: Fields): Tool {
+function readTool(wire: Fields, hostedTools: HostedTools): Tool[] {
   const type = wire.text("type") ?? "custom";
   if (type !== "custom") {
-    throw untranslatable(wire.at("type"), `a tool of type ${type} is known to its provider only`);
+    leaveOutTool(wire, type, hostedTools);
+    return [];
   }
   const tool: Tool = {
     name: wire.textNeeded("name"),
@@ -157,7 +163,7 @@ function readTool(wire: Fields): Tool {
   // It asks for arguments to be streamed without a delay, as the other APIs do by themselves.
   wire.ignore("eager_input_streaming");
   wire.dropRest();
-  return tool;
+  return [tool];
 }
 
 function readChoice(fields: Fields): {

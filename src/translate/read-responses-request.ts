@@ -12,13 +12,18 @@ import type {
 } from "./canonical-request.ts";
 import { readEffort } from "./effort.ts";
 import { Fields, malformed, untranslatable } from "./fields.ts";
+import { type HostedTools, leaveOutTool } from "./hosted-tools.ts";
 import { sourceOf } from "./media.ts";
 import type { Notes } from "./notes.ts";
 import { allowedTools, readNamedSchema } from "./read-chat-request.ts";
 import { readSeal } from "./seal.ts";
 
 /** @throws MANX_REQUEST_INVALID, MANX_TRANSLATE_FIELD */
-export function readResponsesRequest(body: unknown, notes: Notes): CanonicalRequest {
+export function readResponsesRequest(
+  body: unknown,
+  notes: Notes,
+  hostedTools: HostedTools,
+): CanonicalRequest {
   const fields = new Fields(body, "", notes);
   const model = fields.textNeeded("model");
   for (const name of ["previous_response_id", "conversation", "prompt"]) {
@@ -27,7 +32,7 @@ export function readResponsesRequest(body: unknown, notes: Notes): CanonicalRequ
   if (fields.flag("background") === true) {
     throw untranslatable("background", "the other format answers on the same connection only");
   }
-  const { tools, toolChoice } = readTools(fields);
+  const { tools, toolChoice } = readTools(fields, hostedTools);
   const reasoning = fields.object("reasoning");
   reasoning?.ignore("summary", "generate_summary");
   const request: CanonicalRequest = {
@@ -167,11 +172,15 @@ function readPart(part: Fields): ContentPart {
   }
 }
 
-function readTools(fields: Fields): { tools: Tool[]; toolChoice: ToolChoice | null } {
-  const tools = fields.objects("tools").map((wire) => {
+function readTools(
+  fields: Fields,
+  hostedTools: HostedTools,
+): { tools: Tool[]; toolChoice: ToolChoice | null } {
+  const tools = fields.objects("tools").flatMap((wire): Tool[] => {
     const type = wire.textNeeded("type");
     if (type !== "function") {
-      throw untranslatable(wire.at("type"), `a tool of type ${type} is known to its provider only`);
+      leaveOutTool(wire, type, hostedTools);
+      return [];
     }
     const tool: Tool = {
       name: wire.textNeeded("name"),
@@ -181,7 +190,7 @@ function readTools(fields: Fields): { tools: Tool[]; toolChoice: ToolChoice | nu
       cacheMark: null,
     };
     wire.dropRest();
-    return tool;
+    return [tool];
   });
   const wire = fields.raw("tool_choice");
   if (wire === undefined) return { tools, toolChoice: null };

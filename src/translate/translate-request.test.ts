@@ -180,6 +180,28 @@ describe.each(PAIRS)("%s to %s", (from, to) => {
     expect(out).toMatchObject({ model: "theirs", stream: true });
   });
 });
+describe("tools that only their provider knows", () => {
+  it.each([
+    [CHAT, { type: "custom", custom: { name: "x" } }],
+    [RESPONSES, { type: "web_search" }],
+    [MESSAGES, { type: "bash_20250124", name: "bash" }],
+  ] as const)(
+    "are left out of a request in %s if the operator says so, with a note",
+    (from, tool) => {
+      const [to] = PAIRS.find(([, one]) => one === from)!;
+      const own = from === CHAT ? weather : { type: "function", name: "get" };
+      const mine = from === MESSAGES ? { name: "get", input_schema: {} } : own;
+      const body = { model: "m", max_tokens: 9, messages: hello, input: "Hi", tools: [tool, mine] };
+      expect(() => translateRequest(body, from, to)).toThrow(
+        expect.objectContaining({ code: "MANX_TRANSLATE_FIELD", where: "tools[0].type" }),
+      );
+      const out = translateRequest(body, from, to, { hostedTools: "drop" });
+      expect(out.body.tools).toHaveLength(1);
+      expect(notedFields(out)).toContain("dropped tools[0]");
+    },
+  );
+});
+
 describe("notes", () => {
   it("name a kind of place once, and are bounded", () => {
     const many = Array.from({ length: 500 }, () => ({ role: "user", content: "x", name: "n" }));

@@ -5,6 +5,7 @@
 import { lookUp } from "../core/index.ts";
 import type { StreamFormat } from "../stream/index.ts";
 import type { CanonicalRequest } from "./canonical-request.ts";
+import type { HostedTools } from "./hosted-tools.ts";
 import type { MessagesTraits } from "./messages-traits.ts";
 import { Notes, type TranslationNote } from "./notes.ts";
 import { readChatRequest } from "./read-chat-request.ts";
@@ -21,6 +22,8 @@ export interface RequestOptions {
   readonly tokensMaxDefault?: number;
   /** For Anthropic: what differs from what is known of the model by its name. */
   readonly traits?: Partial<MessagesTraits>;
+  /** What to do with tools that only the caller's provider knows. Default `refuse`. */
+  readonly hostedTools?: HostedTools;
   /** For chat completions. Default `max_completion_tokens`. */
   readonly tokensField?: ChatTarget["tokensField"];
 }
@@ -40,7 +43,9 @@ export interface TranslatedRequest {
 
 const TOKENS_MAX_DEFAULT = 4_096;
 
-const READERS: Readonly<Record<StreamFormat, (body: unknown, notes: Notes) => CanonicalRequest>> = {
+const READERS: Readonly<
+  Record<StreamFormat, (body: unknown, notes: Notes, hostedTools: HostedTools) => CanonicalRequest>
+> = {
   "openai-chat": readChatRequest,
   "openai-responses": readResponsesRequest,
   "anthropic-messages": readMessagesRequest,
@@ -77,7 +82,7 @@ export function translateRequest(
   lookUp(READERS, from, "wire format");
   lookUp(WRITERS, to, "wire format");
   const notes = new Notes();
-  const request = READERS[from](body, notes);
+  const request = READERS[from](body, notes, options.hostedTools ?? "refuse");
   const { model, isStream, includeUsage } = request;
   const translated = WRITERS[to](request, { ...options, model: options.model ?? model }, notes);
   return { body: translated, notes: notes.list, wants: { model, isStream, includeUsage } };

@@ -71,7 +71,7 @@ describe("chat to messages", () => {
     ["modalities", { modalities: ["text", "audio"] }],
     ["functions", { functions: [] }],
     ["web_search_options", { web_search_options: {} }],
-    ["tools[0]", { tools: [{ type: "custom", custom: { name: "x" } }] }],
+    ["tools[0].type", { tools: [{ type: "custom", custom: { name: "x" } }] }],
     [
       "messages[0].content[0].type",
       { messages: [{ role: "user", content: [{ type: "input_audio" }] }] },
