@@ -10,7 +10,6 @@ import { type Clock, Random, realClock } from "../../clock/index.ts";
 import { lookUp, ManxError, US_PER_S } from "../../core/index.ts";
 import {
   type EngineReport,
-  type HealthOptions,
   type PlacedPair,
   type PlacedRequest,
   type Placement,
@@ -33,12 +32,11 @@ export interface ReplicaOptions {
   readonly isCold?: boolean;
 }
 
-export interface ReplicaSetOptions extends Omit<ReplicaRouterOptions, "roles" | "cold" | "health"> {
+export interface ReplicaSetOptions extends Omit<ReplicaRouterOptions, "roles" | "cold"> {
   /** 1 to 256. */
   readonly replicas: readonly ReplicaOptions[];
-  readonly health?: HealthOptions;
   readonly clock?: Clock;
-  /** Of the jitter. Default 1. */
+  /** Of the jitter; by default another one in each process. */
   readonly seed?: number;
   /** Between two looks at a replica's metrics, ± 20 %. Default 1 s. */
   readonly intervalUs?: number;
@@ -57,6 +55,7 @@ export interface ReplicaStatus extends ReplicaSnapshot, Readonly<WatchCounts> {
 }
 
 const REPLICAS_MAX = 256;
+const RETRY_AFTER_US_MAX = 30 * US_PER_S;
 
 export class ReplicaSet {
   readonly urls: readonly string[];
@@ -70,13 +69,14 @@ export class ReplicaSet {
 
   /** @throws MANX_URL, MANX_FLAG_VALUE */
   constructor(options: ReplicaSetOptions) {
-    const { replicas, clock = realClock, seed = 1, intervalUs = US_PER_S } = options;
+    const { replicas, clock = realClock, intervalUs = US_PER_S } = options;
     checkReplicas(replicas);
     const places = replicas.map(({ url }) => parseUpstream(url, "replicas"));
     this.urls = places.map(({ origin, prefix }) => `${origin.origin}${prefix}`);
     this.#roles = replicas.map(({ role = "both" }) => role);
     this.isSplit = this.#roles.some((role) => role !== "both");
     this.#clock = clock;
+    const seed = options.seed ?? Math.abs(clock.nowUs()) % 2 ** 31;
     const cold = replicas.map(({ isCold = false }) => isCold);
     this.#router = new ReplicaRouter({ ...options, roles: this.#roles, cold }, clock.nowUs());
     this.#watches = places.map(({ origin, prefix }, replica) => {
@@ -112,9 +112,10 @@ export class ReplicaSet {
     this.#router.end(placement, outcome, this.#clock.nowUs());
   }
 
-  /** How long until a replica may be back when none may be asked; what a client is told. */
+  /** How long until a replica may be back when none may be asked, at most 30 s; what a client is told. */
   retryAfterUs(): number {
-    return Math.max(0, this.#router.nextProbeUs() - this.#clock.nowUs());
+    const leftUs = this.#router.nextReturnUs() - this.#clock.nowUs();
+    return Math.min(RETRY_AFTER_US_MAX, Math.max(0, leftUs));
   }
 
   /** The replica gets no new request; those that it has go on. @throws MANX_NAME_UNKNOWN */

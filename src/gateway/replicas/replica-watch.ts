@@ -4,6 +4,7 @@
  * gateways of one fleet do not ask in step.
  */
 import type { Cancel, Clock, Random } from "../../clock/index.ts";
+import { toManxError } from "../../core/index.ts";
 import type { EngineReport, ProbeResult } from "../../policy/index.ts";
 import { readEngineReport } from "./engine-report.ts";
 import type { Fetched, ReplicaClient } from "./replica-client.ts";
@@ -64,7 +65,12 @@ export class ReplicaWatch {
   /** Asks now, and again at every interval. Resolves after the first round. */
   async start(): Promise<void> {
     if (this.#stopped) return;
-    await this.#round();
+    try {
+      await this.#round();
+    } catch (thrown) {
+      // A fault of ours must not end the watching, nor the process.
+      this.counts.lastFault = toManxError(thrown).message;
+    }
     this.#plan();
   }
 

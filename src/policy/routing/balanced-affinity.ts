@@ -3,7 +3,7 @@
  * credited for what the request would find in its cache; the best balance wins.
  *
  *     charge = (open + 3 × pending + prompt) / weight + handicap
- *     credit = min(slack, 8 × prompt tokens that it holds)
+ *     credit = min(slack, 10 × prompt tokens that it holds)
  *     score  = credit / slack − (charge − least charge) / slack
  *
  * `weight` (0 to 1) and `handicap` are the health of a replica: 1 and 0 of a healthy one.
@@ -22,10 +22,10 @@ import type { RoutedRequest, Router } from "./router.ts";
 export interface BalancedAffinityOptions {
   /**
    * How much more than the lightest replica one may carry and still draw a request by what it holds, in open tokens.
-   * Default 131,072, about a third of the KV memory of a 80 GB GPU with an 8 B model.
+   * Default 262,144, about half of the KV memory of an 80 GB GPU with an 8 B model.
    */
   readonly slackTokens?: number;
-  /** Open tokens that a prompt token found in the cache outweighs. Default 8. */
+  /** Open tokens that a prompt token found in the cache outweighs. Default 10. */
   readonly savedWorth?: number;
   /** What a token counts more until it is computed. Default 3. */
   readonly pendingWeight?: number;
@@ -71,8 +71,8 @@ export class BalancedAffinity implements Router {
   #start = 0;
 
   constructor(options: BalancedAffinityOptions = {}) {
-    this.slackTokens = options.slackTokens ?? 131_072;
-    this.#savedWorth = options.savedWorth ?? 8;
+    this.slackTokens = options.slackTokens ?? 262_144;
+    this.#savedWorth = options.savedWorth ?? 10;
     this.#pendingWeight = options.pendingWeight ?? 3;
     this.#cacheTokens = options.cacheTokens;
     this.#indexBytesMax = options.indexBytesMax ?? INDEX_BYTES_MAX;

@@ -62,15 +62,19 @@ export class LoadBook {
     this.pendingTokens = new Float64Array(replicas);
   }
 
-  opened(replica: number, tokens: number, pendingTokens: number): void {
+  opened(replica: number, tokens: number): void {
     this.#open[replica]! += tokens;
-    this.#pending[replica]! += pendingTokens;
     this.#requests[replica]! += 1;
-    this.#pendingRequests[replica]! += 1;
     this.#meanTokens += SMOOTHING * (tokens - this.#meanTokens);
   }
 
-  /** Its prompt has been computed. */
+  /** Of an open request's prompt, so much is to be computed there. */
+  awaits(replica: number, pendingTokens: number): void {
+    this.#pending[replica]! += pendingTokens;
+    this.#pendingRequests[replica]! += 1;
+  }
+
+  /** It has been computed. */
   started(replica: number, pendingTokens: number): void {
     this.#pending[replica]! -= pendingTokens;
     this.#pendingRequests[replica]! -= 1;

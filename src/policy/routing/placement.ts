@@ -3,10 +3,12 @@ export class Placement {
   readonly replica: number;
   /** Prompt and expected output. */
   readonly openTokens: number;
-  /** Prompt tokens that the replica is thought to have to compute. */
+  /** Prompt tokens that the replica is thought not to hold. */
   readonly newTokens: number;
   readonly atUs: number;
-  isPending = true;
+  /** Of these, what it has to compute itself and has not yet. */
+  pendingTokens = 0;
+  isPending = false;
   isOpen = true;
 
   constructor(replica: number, openTokens: number, newTokens: number, atUs: number) {

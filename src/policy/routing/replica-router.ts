@@ -97,7 +97,7 @@ export class ReplicaRouter {
     this.#affinity = new BalancedAffinity(options);
     this.#affinity.index(this.replicas);
     this.#book = new LoadBook(this.replicas, options.staleUs);
-    this.#slow = new SlowWatch(this.replicas);
+    this.#slow = new SlowWatch(roles);
     this.#health = roles.map((_, replica) => new ReplicaHealth(health, nowUs, cold[replica]));
     this.#standings = roles.map(() => ({ isOpen: true, weight: 1, handicapTokens: 0 }));
     this.#startedS = roles.map(() => undefined);
@@ -108,7 +108,9 @@ export class ReplicaRouter {
 
   /** @returns undefined if no replica may be picked. */
   pick(request: PlacedRequest, nowUs: number): Placement | undefined {
-    return this.#place(request, nowUs, "both");
+    const placement = this.#place(request, nowUs, "both");
+    if (placement !== undefined) this.#await(placement);
+    return placement;
   }
 
   /**
@@ -118,9 +120,12 @@ export class ReplicaRouter {
   pickPair(request: PlacedRequest, nowUs: number): PlacedPair | undefined {
     const decode = this.#place(request, nowUs, "decode");
     if (decode === undefined) return undefined;
-    if (decode.newTokens <= this.#localPrefillTokens) return { prefill: undefined, decode };
-    const prefill = this.#place({ ...request, outputTokens: 0 }, nowUs, "prefill");
+    const isShort = decode.newTokens <= this.#localPrefillTokens;
+    const prefill = isShort
+      ? undefined
+      : this.#place({ ...request, outputTokens: 0 }, nowUs, "prefill");
     // Without anybody to compute it for it, the decode replica does so itself: slower, and still an answer.
+    this.#await(prefill ?? decode);
     return { prefill, decode };
   }
 
@@ -128,21 +133,20 @@ export class ReplicaRouter {
   firstOutput(placement: Placement, nowUs: number): void {
     if (!placement.isOpen || !placement.isPending) return;
     const { replica, newTokens, atUs } = placement;
-    placement.isPending = false;
-    this.#book.started(replica, newTokens);
+    this.#settle(placement);
     this.#slow.record(replica, nowUs - atUs, newTokens, nowUs);
   }
 
   /** It is over. A second end counts for nothing. */
   end(placement: Placement, outcome: ReplicaOutcome, nowUs: number): void {
     if (!placement.isOpen) return;
-    const { replica, openTokens, newTokens } = placement;
+    const { replica, openTokens } = placement;
     placement.isOpen = false;
-    if (placement.isPending) this.#book.started(replica, newTokens);
+    if (placement.isPending) this.#settle(placement);
     this.#book.closed(replica, openTokens);
     const ejected = this.#health.filter(({ isEjected }) => isEjected).length;
     const mayEject = ejected + 1 <= this.replicas * EJECTED_SHARE_MAX;
-    if (this.#health[replica]!.ended(outcome, nowUs, mayEject)) this.#forget(replica);
+    if (this.#health[replica]!.ended(outcome, nowUs, mayEject)) this.#unlearn(replica);
   }
 
   report(replica: number, report: EngineReport, nowUs: number): void {
@@ -154,7 +158,8 @@ export class ReplicaRouter {
     if (before !== undefined && startedS !== undefined && before !== startedS) {
       // Answering for its metrics does not prove that an ejected one serves: its probe does.
       if (!this.#health[replica]!.isEjected) this.#health[replica]!.restarted(nowUs);
-      this.#forget(replica);
+      this.#unlearn(replica);
+      this.#affinity.index(this.replicas).forget(replica);
     }
     this.#startedS[replica] = startedS ?? before;
     this.#book.report(replica, report, nowUs);
@@ -169,7 +174,13 @@ export class ReplicaRouter {
   }
 
   probed(replica: number, result: ProbeResult, nowUs: number): void {
-    if (this.#health[replica]!.probed(result, nowUs)) this.#forget(replica);
+    const health = this.#health[replica]!;
+    const wasEjected = health.isEjected;
+    if (health.probed(result, nowUs)) this.#unlearn(replica);
+    // Only a time of start, which its next report brings, could show that it is the same process with the same cache.
+    if (wasEjected && !health.isEjected && this.#startedS[replica] === undefined) {
+      this.#affinity.index(this.replicas).forget(replica);
+    }
   }
 
   /** Gets no new request; those that it has go on. */
@@ -181,9 +192,10 @@ export class ReplicaRouter {
     this.#health[replica]!.isDraining = false;
   }
 
-  /** Until when nobody can be picked, if nobody can: the first probe that may change it. */
-  nextProbeUs(): number {
-    return Math.min(...this.#health.map(({ nextProbeUs }) => nextProbeUs));
+  /** The first probe that may bring an ejected replica back; endless if there is none. */
+  nextReturnUs(): number {
+    const gone = this.#health.filter(({ isEjected, isDraining }) => isEjected && !isDraining);
+    return Math.min(...gone.map(({ nextProbeUs }) => nextProbeUs));
   }
 
   snapshot(nowUs: number): readonly ReplicaSnapshot[] {
@@ -224,9 +236,22 @@ export class ReplicaRouter {
     assert(standings[replica]!.isOpen, "a replica that may be picked");
     const { newTokens } = this.#affinity;
     const tokens = (request.tokens ?? 0) + (request.outputTokens ?? this.#outputTokens);
-    this.#book.opened(replica, tokens, newTokens);
+    this.#book.opened(replica, tokens);
     this.#picks[replica]! += 1;
     return new Placement(replica, tokens, newTokens, nowUs);
+  }
+
+  /** It is this replica that computes the prompt. */
+  #await(placement: Placement): void {
+    placement.isPending = true;
+    placement.pendingTokens = placement.newTokens;
+    this.#book.awaits(placement.replica, placement.pendingTokens);
+  }
+
+  #settle(placement: Placement): void {
+    placement.isPending = false;
+    this.#book.started(placement.replica, placement.pendingTokens);
+    placement.pendingTokens = 0;
   }
 
   /** Cold and overloaded replicas come last: only when all others have that much more to do. */
@@ -246,9 +271,8 @@ export class ReplicaRouter {
     }
   }
 
-  /** What it held and what was said of it went with the process that held it. */
-  #forget(replica: number): void {
-    this.#affinity.index(this.replicas).forget(replica);
+  /** How fast it was and what it said of itself holds no more. */
+  #unlearn(replica: number): void {
     this.#slow.forget(replica);
     this.#book.forget(replica);
   }

@@ -20,6 +20,7 @@ const JUDGE_US = US_PER_S / 10;
 const WEIGHT_LEAST = 0.1;
 
 interface Watched {
+  readonly group: string;
   logMean: number;
   samples: number;
   lastUs: number;
@@ -31,8 +32,9 @@ interface Watched {
 export class SlowWatch {
   readonly #replicas: Watched[];
 
-  constructor(replicas: number) {
-    this.#replicas = Array.from({ length: replicas }, fresh);
+  /** @param groups by replica: it is compared with those of its own group. */
+  constructor(groups: readonly string[]) {
+    this.#replicas = groups.map(fresh);
   }
 
   /** @param newTokens prompt tokens that it was thought to have to compute. */
@@ -56,14 +58,14 @@ export class SlowWatch {
   }
 
   forget(replica: number): void {
-    this.#replicas[replica] = fresh();
+    this.#replicas[replica] = fresh(this.#replicas[replica]!.group);
   }
 
   #judge(one: Watched, nowUs: number): void {
     one.judgedUs = nowUs;
     if (one.samples < SAMPLES_MIN) return;
     const peers = this.#replicas
-      .filter((peer) => peer !== one && peer.samples >= SAMPLES_MIN)
+      .filter((peer) => peer !== one && peer.group === one.group && peer.samples >= SAMPLES_MIN)
       .filter((peer) => nowUs - peer.lastUs <= STALE_US)
       .map(({ logMean }) => logMean)
       .sort((a, b) => a - b);
@@ -77,8 +79,9 @@ export class SlowWatch {
   }
 }
 
-function fresh(): Watched {
+function fresh(group: string): Watched {
   return {
+    group,
     logMean: 0,
     samples: 0,
     lastUs: Number.NEGATIVE_INFINITY,
