@@ -15,6 +15,14 @@ export {
   type ReplicaSetOptions,
   type ReplicaStatus,
 } from "./replicas/index.ts";
+export {
+  type Claim,
+  type Grant,
+  type Lease,
+  SharedState,
+  type SharedStateFacts,
+  type SharedStateOptions,
+} from "./shared-state/index.ts";
 export { PRECONNECT_DEFAULT } from "./simple-config.ts";
 export { OUTCOMES, type Outcome } from "./upstream-fault.ts";
 export { parseUpstream, type UpstreamUrl } from "./upstream-url.ts";

@@ -26,6 +26,7 @@ export const PACKAGES_ALLOWED: Readonly<Record<string, Readonly<Record<string, s
     "prom-client": "the /metrics text format",
     yaml: "LiteLLM's configuration, to import it; loaded for that alone",
     zod: "the schema of the configuration",
+    ioredis: "limits shared between gateways; loaded on first use",
   },
   load: { undici: "one dispatcher per target", zod: "the schema of the result document" },
   explain: { zod: "the schema of the fitted cost" },
