@@ -103,6 +103,7 @@ export class ReplicaSet {
     return this.#router.pickPair(request, this.#clock.nowUs());
   }
 
+  /** Of streams only. */
   firstOutput(placement: Placement): void {
     this.#router.firstOutput(placement, this.#clock.nowUs());
   }

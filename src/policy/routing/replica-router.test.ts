@@ -274,6 +274,10 @@ describe("ReplicaRouter", () => {
     expect(states(router, S)[home]).toBe("healthy");
     router.report(home, { ...engine, startedS: 160 }, 2 * S);
     expect(states(router, 2 * S)[home]).toBe("cold");
+    // Two processes behind one address take turns: that is not a restart each time.
+    router.report(home, { ...engine, startedS: 100 }, 40 * S);
+    router.report(home, { ...engine, startedS: 160 }, 41 * S);
+    expect(states(router, 41 * S)[home]).toBe("healthy");
   });
 
   it("picks a pair in a split upstream, and none to compute what is held already", () => {

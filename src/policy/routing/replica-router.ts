@@ -129,7 +129,7 @@ export class ReplicaRouter {
     return { prefill, decode };
   }
 
-  /** Its first output has come. */
+  /** Its first output has come. Of streams only: the first byte of a whole answer says nothing of the prompt's price. */
   firstOutput(placement: Placement, nowUs: number): void {
     if (!placement.isOpen || !placement.isPending) return;
     const { replica, newTokens, atUs } = placement;
@@ -155,13 +155,14 @@ export class ReplicaRouter {
       this.#affinity.index(this.replicas).setCache(replica, cacheTokens);
     }
     const before = this.#startedS[replica];
-    if (before !== undefined && startedS !== undefined && before !== startedS) {
+    // Later, not just another: several processes may share one address and answer in turn.
+    if (before !== undefined && startedS !== undefined && startedS > before) {
       // Answering for its metrics does not prove that an ejected one serves: its probe does.
       if (!this.#health[replica]!.isEjected) this.#health[replica]!.restarted(nowUs);
       this.#unlearn(replica);
       this.#affinity.index(this.replicas).forget(replica);
     }
-    this.#startedS[replica] = startedS ?? before;
+    this.#startedS[replica] = Math.max(startedS ?? 0, before ?? 0) || undefined;
     this.#book.report(replica, report, nowUs);
   }
 
