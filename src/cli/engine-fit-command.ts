@@ -75,10 +75,12 @@ export function addEngineFitCommand(engine: Command, io: Io): void {
 async function runFit(flags: FitFlags, io: Io): Promise<void> {
   const numbers = readNumbers(flags);
   refuseUnlessOne(flags);
-  const [{ ENGINE_DEFAULTS }, explain] = await Promise.all([
+  const [{ ENGINE_DEFAULTS, findGpu, findModel }, explain] = await Promise.all([
     import("../engine/index.ts"),
     import("../explain/index.ts"),
   ]);
+  findModel(flags.model, "--model");
+  findGpu(flags.gpu, "--gpu");
   const output = flags.output === undefined ? undefined : openOutput(flags.output, io);
   const isChunked = flags.scheduling === "chunked";
   const config: EngineConfig = {

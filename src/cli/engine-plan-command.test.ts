@@ -32,6 +32,8 @@ describe("manx engine plan", () => {
     expect(io.out).toMatch(/^Meets TTFT p99 ≤ 500 ms, ITL p99 ≤ 50\.0 ms/);
     expect(io.out).toMatch(/GPUs +1 +1 +1/);
     expect(io.out).toContain("--tensor-parallel-size 1");
+    expect(io.out).toMatch(/1: 1\s+GPU,/);
+    expect(io.out).toMatch(/not whole prompts \(1 GPU, whole\): /);
     const json = await plan("--trace", trace, "--slo", "ttft=500ms,itl=50ms", "--json");
     const document = resultSchema.parse(JSON.parse(json.io.out));
     expect(document.runs).toHaveLength(3);
@@ -42,6 +44,40 @@ describe("manx engine plan", () => {
     expect(code).toBe(3);
     expect(io.out).toMatch(/^Does not meet ITL p99 ≤ 1\.00 ms/);
     expect(io.err).toContain("error MANX_BUDGET_BREACHED: no configuration of up to 2 GPUs");
+  });
+
+  it("takes a fitted cost for the engine that it was fitted to, and for no other", async () => {
+    const cost = join(mkdtempSync(join(tmpdir(), "manx-plan-")), "cost.json");
+    const coefficients = {
+      stepUs: 9_000,
+      freeTokens: 128,
+      tokenUs: 50,
+      prefillSequenceUs: 0,
+      prefillPairUs: 0,
+      prefillContextTokenUs: 0,
+      decodeSequenceUs: 20,
+      decodeContextTokenUs: 0.1,
+    };
+    const error = [{ figure: "e2e", n: 60, medianPercent: 1.2, p90Percent: 4.5 }];
+    const fittedOn = { source: "run.json", requests: 60, undetermined: ["prefillPairUs"] };
+    const engine = { model: "qwen2.5-7b", gpu: "l40s", ranks: 1, kvTokens: 100_000 };
+    writeFileSync(
+      cost,
+      JSON.stringify({ schemaVersion: 1, coefficients, fittedOn, error, engine }),
+    );
+    const flags = ["--trace", traceFile(), "--slo", "ttft=500ms,itl=50ms", "--cost", cost];
+    const { code, io } = await plan(...flags);
+    expect([code, io.err]).toEqual([0, ""]);
+    expect(io.out).toMatch(/^Meets .*: qwen2\.5-7b on l40s/);
+    expect(io.out.replace(/\s+/g, " ")).toContain(
+      "step times are fitted to run.json; error on requests unseen: E2E 1.2 % in the median, 4.5 % at p90 (n 60)",
+    );
+    expect(io.out).toContain("tells nothing of prefillPairUs");
+    const other = await plan(...flags, "--gpu", "h100-sxm");
+    expect(other.code).toBe(2);
+    expect(other.io.err).toContain("expected l40s, as ");
+    const broken = await plan(...flags.slice(0, 4), "--cost", traceFile());
+    expect(broken.io.err).toContain("MANX_TABLE_FORMAT");
   });
 
   it.each([

@@ -1,23 +1,21 @@
 /** `manx engine plan`: which configuration carries a workload within its limits on the fewest GPUs. */
 import type { Command } from "commander";
-import { formatUs, ManxError } from "../core/index.ts";
-import type { EnginePlan, PlanCandidate } from "../explain/index.ts";
-import type {
-  RequestBudgets,
-  ResultComparison,
-  ResultComparisonRow,
-  ResultDocument,
-  Trace,
-} from "../load/index.ts";
+import { ManxError } from "../core/index.ts";
+import type { EngineConfig } from "../engine/index.ts";
+import type { GivenCost } from "../explain/index.ts";
+import type { RequestBudgets, ResultDocument, Trace } from "../load/index.ts";
 import { needed, parseCount, parseFactor } from "./flag-values.ts";
+import { readInput } from "./input-file.ts";
 import type { Io } from "./io.ts";
 import { openOutput } from "./output-file.ts";
+import { planDocument } from "./plan-document.ts";
 import { ProgressLine } from "./progress-line.ts";
 import { terminalOptions } from "./terminal-options.ts";
 
-interface PlanFlags {
-  readonly model: string;
-  readonly gpu: string;
+export interface PlanFlags {
+  readonly model?: string;
+  readonly gpu?: string;
+  readonly cost?: string;
   readonly trace?: string;
   readonly slo?: string;
   readonly gpus: string;
@@ -28,18 +26,15 @@ interface PlanFlags {
   readonly output?: string;
 }
 
-type Load = typeof import("../load/index.ts");
 type Explain = typeof import("../explain/index.ts");
-
-/** The recommendation and the next best two. */
-const SHOWN = 3;
 
 export function addEnginePlanCommand(engine: Command, io: Io): void {
   engine
     .command("plan")
     .description("Find the configuration that carries a trace within limits on the fewest GPUs.")
-    .option("--model <name>", "model", "llama-3.1-8b")
-    .option("--gpu <name>", "GPU", "h100-sxm")
+    .option("--model <name>", "model (llama-3.1-8b, or the cost's)")
+    .option("--gpu <name>", "GPU (h100-sxm, or the cost's)")
+    .option("--cost <file>", "prices from manx engine fit; default: data sheets")
     .option("--trace <file>", "Azure CSV or Mooncake JSONL, plain or gzip; - is stdin (needed)")
     .option("--slo <limits>", "p99 limits, such as ttft=500ms,itl=50ms (needed; also e2e)")
     .option("--gpus <count>", "most GPUs that may be used", "16")
@@ -51,7 +46,8 @@ export function addEnginePlanCommand(engine: Command, io: Io): void {
     .addHelpText(
       "after",
       "\nExamples:\n  manx engine plan --trace conversation.csv.gz --slo ttft=500ms,itl=50ms\n" +
-        "  manx engine plan --model llama-3.1-70b --trace t.csv --slo ttft=2s,itl=100ms --speed 4x\n",
+        "  manx engine plan --model llama-3.1-70b --trace t.csv --slo ttft=2s,itl=100ms --speed 4x\n" +
+        "  manx engine plan --cost cost.json --trace t.csv --slo ttft=500ms,itl=50ms\n",
     )
     .action((flags: PlanFlags) => runPlan(flags, io));
 }
@@ -67,9 +63,11 @@ async function runPlan(flags: PlanFlags, io: Io): Promise<void> {
     import("../explain/index.ts"),
     import("../engine/index.ts"),
   ]);
-  findModel(flags.model, "--model");
-  findGpu(flags.gpu, "--gpu");
+  if (flags.model !== undefined) findModel(flags.model, "--model");
+  if (flags.gpu !== undefined) findGpu(flags.gpu, "--gpu");
   const limits = planLimits(load.parseBudgets(slo, "--slo"));
+  const given = flags.cost === undefined ? undefined : await readCost(flags.cost, explain);
+  const engine = plannedEngine(flags, given);
   const output = flags.output === undefined ? undefined : openOutput(flags.output, io);
   const trace = await load.readTrace(path, { speed, limit });
   const longest = longestRequest(trace);
@@ -80,17 +78,27 @@ async function runPlan(flags: PlanFlags, io: Io): Promise<void> {
   const startedMs = io.clock.wallMs();
   const progress = new ProgressLine(io);
   const plan = explain.planEngine({
-    model: flags.model,
-    gpu: flags.gpu,
+    ...engine,
     requests: trace.requests,
     workload: `${trace.path}, ${trace.requests.length} requests`,
     limits,
     gpusMax,
     contextMax,
-    onStep: (text) => progress.show(text, 0.5),
+    // The search does not know how long it is; it has rarely been more than thirty.
+    onStep: (text, looked) => progress.show(text, looked / (looked + 8)),
   });
   progress.clear();
-  const document = planDocument({ load, explain, plan, flags, limits, trace, startedMs, io });
+  const document = planDocument({
+    load,
+    explain,
+    plan,
+    flags,
+    given,
+    limits,
+    trace,
+    startedMs,
+    io,
+  });
   const json = `${JSON.stringify(document)}\n`;
   output?.write(json);
   output?.close();
@@ -121,124 +129,50 @@ function longestRequest(trace: Trace): number {
   );
 }
 
-interface PlanParts {
-  readonly load: Load;
-  readonly explain: Explain;
-  readonly plan: EnginePlan;
-  readonly flags: PlanFlags;
-  readonly limits: RequestBudgets;
-  readonly trace: Trace;
-  readonly startedMs: number;
-  readonly io: Io;
+const COST_BYTES_MAX = 4 * 1024 * 1024;
+
+async function readCost(path: string, explain: Explain): Promise<GivenCost> {
+  return explain.parseFittedCost(await readInput(path, COST_BYTES_MAX), path);
 }
 
-function planDocument(parts: PlanParts): ResultDocument {
-  const { load, explain, plan, flags, limits, trace, startedMs, io } = parts;
-  const shown = plan.candidates.slice(0, SHOWN);
-  const best = shown[0]!;
-  const notes: ResultDocument["notes"] = [
-    { level: "info", text: `looked at ${plan.looked} configurations in virtual time` },
-    { level: "info", text: `as vLLM flags: ${explain.vllmFlags(best)}` },
-    {
-      level: "info",
-      text: "step times come from data sheets; check the choice on the real engine with manx load",
-    },
-    ...plan.impossible.map(({ ranks, why }) => ({
-      level: "info" as const,
-      text: `${ranks} GPUs an engine cannot be: ${why}`,
-    })),
-  ];
-  if (trace.setAside > 0) {
-    notes.push({ level: "warn", text: `${trace.setAside} of ${trace.rows} trace rows set aside` });
-  }
-  return load.makeDocument({
-    kind: "run",
-    clock: io.clock,
-    startedMs,
-    command: `manx engine plan --model ${flags.model} --gpu ${flags.gpu} --trace ${flags.trace} --slo ${flags.slo} --gpus ${flags.gpus} --speed ${flags.speed} --limit ${flags.limit}`,
-    status: "complete",
-    runs: shown.map(({ replay, replayOptions }) => load.toResultRun(replay, replayOptions)),
-    comparisons: [planComparison(shown, limits, plan.met, load, parts)],
-    notes,
-    next: `manx engine --model ${best.config.model} --gpu ${best.config.gpu} --ranks ${best.config.ranks} --tokens ${best.config.tokensMax} --context ${best.config.contextMax} --memory ${best.config.memory} --scheduling ${best.config.scheduling}`,
-  });
-}
-
-function planComparison(
-  shown: readonly PlanCandidate[],
-  limits: RequestBudgets,
-  met: boolean,
-  load: Load,
-  { plan }: PlanParts,
-): ResultComparison {
-  const runs = shown.map(({ replay, replayOptions }) => load.toResultRun(replay, replayOptions));
-  const limitText = Object.entries(limits).map(
-    ([name, us]) => `${name.replace(/Us$/, "").toUpperCase()} p99 ≤ ${formatUs(us)}`,
-  );
-  const names = ["recommended", "second", "third"];
-  const rows: ResultComparisonRow[] = [
-    plainRow(
-      "GPUs",
-      "count",
-      shown.map(({ gpus, replayOptions }) => [replayOptions.name, gpus]),
-    ),
-    plainRow(
-      "largest p99 as a share of its limit",
-      "share",
-      shown.map(({ strain, replayOptions }) => [replayOptions.name, strain]),
-    ),
-  ];
-  for (const [metric, title] of [
-    ["ttftUs", "TTFT"],
-    ["itlUs", "ITL"],
-    ["e2eUs", "E2E"],
+/** What is known of every engine. A fitted cost holds for the model, GPU and ranks that it was fitted to, and no other. */
+function plannedEngine(
+  flags: PlanFlags,
+  given: GivenCost | undefined,
+): {
+  readonly model: string;
+  readonly gpu: string;
+  readonly engine?: Partial<EngineConfig>;
+  readonly ranks?: readonly number[];
+} {
+  const { model = "llama-3.1-8b", gpu = "h100-sxm", ranks = 1 } = given?.engine ?? {};
+  for (const [name, mine] of [
+    ["model", model],
+    ["gpu", gpu],
   ] as const) {
-    for (const q of [0.5, 0.95, 0.99]) {
-      rows.push({
-        title: `${title} p${q * 100}`,
-        unit: "us",
-        better: "lower",
-        published: null,
-        remark: "",
-        cells: runs.map((run) => {
-          const found = run.metrics[metric]?.quantiles.find((quantile) => quantile.q === q);
-          const { value = null, low = null, high = null, n = 0, beyond = 0 } = found ?? {};
-          return { run: run.name, value, low, high, n, grey: beyond < 10 };
-        }),
-      });
-    }
+    const asked = flags[name];
+    if (given === undefined || asked === undefined || asked === mine) continue;
+    throw new ManxError("MANX_FLAG_VALUE", {
+      what: "a fitted cost holds for the engine that it was fitted to",
+      where: `--${name}`,
+      expected: `${mine}, as ${flags.cost} says`,
+      got: asked,
+      hint: `leave --${name} or --cost away`,
+    });
   }
+  const names = { model: flags.model ?? String(model), gpu: flags.gpu ?? String(gpu) };
+  if (given === undefined) return names;
+  const { ahead, admission, kvTokens, sequencesMax } = given.engine;
   return {
-    title: `${met ? "Meets" : "Does not meet"} ${limitText.join(", ")}; ${plan.looked} configurations tried`,
-    columns: shown.map(({ replayOptions }, index) => ({
-      run: replayOptions.name,
-      title: `${names[index]}: ${replayOptions.name}`,
-      status: "measured" as const,
-    })),
-    rows,
-    source: "",
-  };
-}
-
-function plainRow(
-  title: string,
-  unit: ResultComparisonRow["unit"],
-  values: readonly (readonly [string, number])[],
-): ResultComparisonRow {
-  return {
-    title,
-    unit,
-    better: "lower",
-    published: null,
-    remark: "",
-    cells: values.map(([run, value]) => ({
-      run,
-      value: Number.isFinite(value) ? value : null,
-      low: null,
-      high: null,
-      n: 1,
-      grey: false,
-    })),
+    ...names,
+    ranks: [Number(ranks)],
+    engine: {
+      cost: { kind: "fitted", fitted: given.fitted },
+      ...(typeof ahead === "boolean" && { ahead }),
+      ...((admission === "known" || admission === "step") && { admission }),
+      ...(typeof kvTokens === "number" && { kvTokens }),
+      ...(typeof sequencesMax === "number" && { sequencesMax }),
+    },
   };
 }
 

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { Random } from "../clock/index.ts";
+import type { FittedCostText } from "../engine/index.ts";
 import type { WorkRequest } from "../load/index.ts";
-import { type PlanOptions, planEngine, vllmFlags } from "./engine-plan.ts";
+import { engineFlags } from "./engine-flags.ts";
+import { type PlanOptions, planEngine } from "./engine-plan.ts";
 
 function poisson(
   n: number,
@@ -64,9 +66,79 @@ describe("planEngine", () => {
     );
   });
 
-  it("says how to set up vLLM like it", () => {
-    expect(vllmFlags(planEngine(base).candidates[0]!)).toMatch(
-      /--tensor-parallel-size 1 .*--max-model-len 1024/,
+  it("says how to set up vLLM like it, and SGLang where memory is a radix tree", () => {
+    const best = planEngine(base).candidates[0]!;
+    expect(engineFlags(best)).toMatch(
+      /^vllm serve --tensor-parallel-size 1 .*--max-model-len 1024/,
     );
+    const radix = { ...best, config: { ...best.config, memory: "radix" as const } };
+    expect(engineFlags(radix)).toMatch(/sglang.* --tp 1 --chunked-prefill-size \d+/);
+  });
+
+  it("looks at both prefix memories where prompts begin alike, and keeps the plainer if it is as good", () => {
+    const requests = base.requests.map((one, i) => ({ ...one, blockHashes: [1, 100 + i] }));
+    const { candidates } = planEngine({ ...base, requests });
+    expect(new Set(candidates.map(({ config }) => config.memory))).toEqual(
+      new Set(["prefix", "radix"]),
+    );
+    expect(candidates[0]!.config.memory).toBe("prefix");
+  });
+
+  it("looks at prefill and decode apart, and takes it where tight gaps make chunks expensive", () => {
+    // Long prompts all the time: in one engine either the gaps are long or the chunks are many.
+    const requests = poisson(150, 8, 6_000, 60);
+    const limits = { ttftUs: 1_500_000, itlUs: 16_000 };
+    const plan = planEngine({ ...base, requests, limits, contextMax: 8_192 });
+    expect(plan.met).toBe(true);
+    expect(plan.candidates[0]!.pools).toBeDefined();
+    const together = plan.losers.find(({ lever }) => lever === "prefill and decode together")!;
+    expect(together.why).toMatch(/ITL p99 .* × its limit|meets the limits on \d+ GPUs instead/);
+  });
+
+  it("says of the best of each other kind why it is not recommended, with the figure and its n", () => {
+    const { losers } = planEngine(base);
+    expect(losers.length).toBeGreaterThanOrEqual(3);
+    for (const { why } of losers) {
+      expect(why).toMatch(/\(n \d+\)$|on \d+ GPUs instead of \d+$|^refuses \d+ of/);
+    }
+    expect(losers.map(({ lever }) => lever)).toContain("whole prompts");
+  });
+
+  it("plans with fitted prices for the ranks that they hold for, and no others", () => {
+    const slow: FittedCostText = {
+      schemaVersion: 1,
+      coefficients: {
+        stepUs: 40_000,
+        freeTokens: 128,
+        tokenUs: 200,
+        prefillSequenceUs: 0,
+        prefillPairUs: 0,
+        prefillContextTokenUs: 0,
+        decodeSequenceUs: 0,
+        decodeContextTokenUs: 0,
+      },
+      fittedOn: { source: "test", requests: 100, undetermined: [] },
+      error: [],
+    };
+    const engine = {
+      cost: { kind: "fitted", fitted: slow },
+      ahead: true,
+      admission: "step",
+    } as const;
+    const plan = planEngine({ ...base, limits: { itlUs: 30_000 }, engine, ranks: [2] });
+    expect(plan.met).toBe(false);
+    expect(plan.candidates.every(({ config }) => config.ranks === 2)).toBe(true);
+    const met = planEngine({ ...base, limits: { itlUs: 900_000 }, engine, ranks: [2] });
+    expect(met.met).toBe(true);
+    // A step that is composed ahead has to be chunked.
+    for (const { config } of met.candidates) {
+      expect(config.ahead).toBe(config.scheduling === "chunked");
+    }
+  });
+
+  it("gives the same plan for the same workload", () => {
+    const told = (): unknown =>
+      planEngine(base).candidates.map(({ replayOptions, strain }) => [replayOptions.name, strain]);
+    expect(told()).toEqual(told());
   });
 });

@@ -1,20 +1,31 @@
 /**
  * Which engine configuration carries a workload within its limits on the fewest GPUs, found by replaying the workload on
  * the twin. The search is small and says what it looked at: for each degree of tensor parallelism the fewest replicas
- * that meet the limits, then, at that number of GPUs, the levers that trade TTFT for ITL.
+ * that meet the limits; then, at that number of GPUs and one engine less, the levers that trade TTFT for ITL: the budget of a
+ * step, whole prompts, another prefix memory, prefill and decode apart. Deterministic.
  */
 import { isManxError, ManxError } from "../core/index.ts";
-import { checkConfig, ENGINE_DEFAULTS, type EngineConfig, keepsPrefixes } from "../engine/index.ts";
-import { type Replay, type ReplayOptions, replay, type WorkRequest } from "../load/index.ts";
+import {
+  Batch,
+  checkConfig,
+  costOf,
+  ENGINE_DEFAULTS,
+  type EngineConfig,
+  findGpu,
+  keepsPrefixes,
+  type Pools,
+} from "../engine/index.ts";
+import { type ReplayOptions, replay, type WorkRequest } from "../load/index.ts";
 import type { RouterName } from "../policy/index.ts";
-import { histogramQuantile } from "../stats/index.ts";
-
-/** Limits of p99. At least one is set. */
-export interface PlanLimits {
-  readonly ttftUs?: number;
-  readonly itlUs?: number;
-  readonly e2eUs?: number;
-}
+import {
+  describePlan,
+  inPercent,
+  leverOf,
+  type PlanCandidate,
+  type PlanLimits,
+  strainOf,
+  whyNot,
+} from "./plan-candidate.ts";
 
 export interface PlanOptions {
   readonly model: string;
@@ -22,22 +33,23 @@ export interface PlanOptions {
   readonly requests: readonly WorkRequest[];
   readonly workload: string;
   readonly limits: PlanLimits;
-  /** Most GPUs that may be used, all replicas together. */
+  /** Most GPUs that may be used, all engines together. */
   readonly gpusMax: number;
   /** Longest prompt plus output that must be accepted. */
   readonly contextMax: number;
-  readonly onStep?: (text: string) => void;
+  /** Of every engine, in place of defaults: a fitted cost, and what else is known of the engine that it was fitted to. */
+  readonly engine?: Partial<EngineConfig>;
+  /** Degrees of tensor parallelism to look at; a fitted cost holds for one. Default 1, 2, 4, 8. */
+  readonly ranks?: readonly number[];
+  readonly onStep?: (text: string, looked: number) => void;
 }
 
-export interface PlanCandidate {
-  readonly config: EngineConfig;
-  readonly replicas: number;
-  readonly routing: RouterName;
-  readonly gpus: number;
-  readonly replay: Replay;
-  readonly replayOptions: ReplayOptions;
-  /** Largest p99 as a share of its limit: 1 or less meets them all. */
-  readonly strain: number;
+export interface LosingLever {
+  /** In a phrase: "fewer GPUs", "whole prompts", "radix memory". */
+  readonly lever: string;
+  /** The best with it. */
+  readonly candidate: PlanCandidate;
+  readonly why: string;
 }
 
 export interface EnginePlan {
@@ -45,6 +57,8 @@ export interface EnginePlan {
   readonly candidates: readonly PlanCandidate[];
   readonly met: boolean;
   readonly looked: number;
+  /** Why the recommendation is not another: the best of each kind that was looked at. */
+  readonly losers: readonly LosingLever[];
   /** Degrees of parallelism that cannot exist, with the reason. */
   readonly impossible: readonly { readonly ranks: number; readonly why: string }[];
 }
@@ -52,6 +66,10 @@ export interface EnginePlan {
 const RANKS = [1, 2, 4, 8] as const;
 const TOKENS_MAX = [512, 1_024, 2_048, 4_096, 8_192] as const;
 const DEFAULT_TOKENS_MAX = 2_048;
+/** Splits of pools looked at for one number of engines: those next to the one that shares out the work evenly. */
+const SPLITS_MAX = 2;
+/** Answers in a step, for a first guess at the share of prefill. */
+const TYPICAL_BATCH = 64;
 
 /** @throws MANX_NAME_UNKNOWN, MANX_CONFIG_IMPOSSIBLE if no degree of parallelism can exist. */
 export function planEngine(options: PlanOptions): EnginePlan {
@@ -59,11 +77,14 @@ export function planEngine(options: PlanOptions): EnginePlan {
   const { bases, impossible } = search.possibleBases();
   for (const base of bases) search.fewestReplicas(base);
   search.tune();
+  search.split(bases);
   const candidates = search.ranking();
+  const best = candidates[0]!;
   return {
     candidates,
-    met: (candidates[0]?.strain ?? Number.POSITIVE_INFINITY) <= 1,
+    met: best.strain <= 1,
     looked: search.looked,
+    losers: losersOf(candidates, options.limits),
     impossible,
   };
 }
@@ -81,15 +102,15 @@ class Search {
   }
 
   possibleBases(): { bases: EngineConfig[]; impossible: { ranks: number; why: string }[] } {
-    const { model, gpu, contextMax, requests, gpusMax } = this.#options;
-    const hasPrefixes = requests.some((request) => request.blockHashes !== undefined);
+    const { model, gpu, contextMax, gpusMax, engine, ranks: degrees = RANKS } = this.#options;
     const bases: EngineConfig[] = [];
     const impossible: { ranks: number; why: string }[] = [];
     let last: unknown;
-    for (const ranks of RANKS) {
-      if (ranks > gpusMax) break;
-      const memory = hasPrefixes ? "prefix" : "paged";
-      const config: EngineConfig = { ...ENGINE_DEFAULTS, model, gpu, ranks, contextMax, memory };
+    for (const ranks of degrees) {
+      if (ranks > gpusMax) continue;
+      const memory = this.#hasPrefixes() ? "prefix" : "paged";
+      const names = { model, gpu, ranks, contextMax, memory } as const;
+      const config: EngineConfig = { ...ENGINE_DEFAULTS, ...engine, ...names };
       try {
         const { kvTokens } = checkConfig(config);
         if (kvTokens >= contextMax) bases.push(config);
@@ -104,7 +125,8 @@ class Search {
     if (last !== undefined) throw last;
     throw new ManxError("MANX_CONFIG_IMPOSSIBLE", {
       what: `no engine of up to ${gpusMax} GPUs holds a request of ${contextMax} tokens`,
-      got: impossible.map(({ ranks, why }) => `${ranks} GPU: ${why}`).join("; "),
+      expected: `one of ${degrees.join(", ")} GPUs an engine`,
+      got: impossible.map(({ ranks, why }) => `${ranks} GPU: ${why}`).join("; ") || "too few GPUs",
     });
   }
 
@@ -125,15 +147,37 @@ class Search {
     }
   }
 
-  /** At the best number of GPUs so far, and one replica less: other budgets per step, and whole prompts. */
+  /** At the best number of GPUs so far, and one engine less: other budgets, whole prompts, the other prefix memory. */
   tune(): void {
-    const best = this.ranking()[0];
-    if (best === undefined) return;
-    for (const replicas of new Set([best.replicas, Math.max(1, best.replicas - 1)])) {
+    const best = this.ranking()[0]!;
+    for (const engines of new Set([best.engines, Math.max(1, best.engines - 1)])) {
       for (const tokensMax of TOKENS_MAX) {
-        this.#evaluate({ ...best.config, tokensMax }, replicas);
+        this.#evaluate({ ...best.config, tokensMax }, engines);
       }
-      this.#evaluate({ ...best.config, scheduling: "continuous", tokensMax: 8_192 }, replicas);
+      this.#evaluate(wholePrompts(best.config), engines);
+    }
+    if (!this.#hasPrefixes()) return;
+    const { config, engines } = this.ranking()[0]!;
+    this.#evaluate({ ...config, memory: "radix" }, engines);
+  }
+
+  /** The GPUs of the best, and one engine less, as two pools; where nothing meets the limits, as many as may be used. */
+  split(bases: readonly EngineConfig[]): void {
+    const best = this.ranking()[0]!;
+    const gpus = best.strain <= 1 ? best.gpus : this.#options.gpusMax;
+    for (const { ranks } of bases) {
+      const most = Math.floor(gpus / ranks);
+      this.#splitInto({ ...this.#chunked(best.config), ranks }, most);
+    }
+  }
+
+  #splitInto(config: EngineConfig, most: number): void {
+    for (const engines of [most, most - 1]) {
+      if (engines < 2) continue;
+      for (const prefill of this.#splits(config, engines)) {
+        const pools: Pools = { prefill, decode: engines - prefill, link: linkOf(config, engines) };
+        this.#evaluate(config, engines, pools);
+      }
     }
   }
 
@@ -144,37 +188,65 @@ class Search {
       const aMeets = a.strain <= 1;
       if (anyMeets && aMeets !== b.strain <= 1) return aMeets ? -1 : 1;
       if (anyMeets && aMeets && a.gpus !== b.gpus) return a.gpus - b.gpus;
-      return a.strain - b.strain;
+      // What is as near to its limits keeps its order: the plainer one was looked at first. Two that refuse requests are
+      // infinitely strained, and their difference is not a number.
+      const [aPercent, bPercent] = [inPercent(a), inPercent(b)];
+      return aPercent === bPercent ? a.gpus - b.gpus : aPercent - bPercent;
     });
+  }
+
+  /** Pools are for those whom prompts disturb; what whole prompts do there, chunks do better. */
+  #chunked(config: EngineConfig): EngineConfig {
+    if (config.scheduling === "chunked") return config;
+    const { ahead, admission } = { ...ENGINE_DEFAULTS, ...this.#options.engine };
+    const tokensMax = DEFAULT_TOKENS_MAX;
+    return { ...config, scheduling: "chunked", tokensMax, ahead, admission };
+  }
+
+  #hasPrefixes(): boolean {
+    return this.#options.requests.some(({ blockHashes }) => blockHashes !== undefined);
+  }
+
+  /** Prefill engines next to the share that prefill has of all time in steps, as the best so far has it. */
+  #splits(config: EngineConfig, engines: number): number[] {
+    const { requests } = this.#options;
+    const prompts = requests.reduce((sum, { promptTokens }) => sum + promptTokens, 0);
+    const outputs = requests.reduce((sum, { outputTokens }) => sum + outputTokens, 0);
+    const even = engines * prefillShare(config, prompts, outputs);
+    const all = Array.from({ length: engines - 1 }, (_, i) => i + 1);
+    const byDistance = all.sort((a, b) => Math.abs(a - even) - Math.abs(b - even) || a - b);
+    return byDistance.slice(0, SPLITS_MAX).sort((a, b) => a - b);
   }
 
   #meets(base: EngineConfig, replicas: number): boolean {
     return this.#evaluate({ ...base, tokensMax: DEFAULT_TOKENS_MAX }, replicas).strain <= 1;
   }
 
-  #evaluate(config: EngineConfig, replicas: number): PlanCandidate {
-    const routing = routingFor(config, replicas);
-    const key = JSON.stringify([config, replicas, routing]);
+  #evaluate(config: EngineConfig, engines: number, pools?: Pools): PlanCandidate {
+    const routing = routingFor(config, pools?.prefill ?? engines);
+    const { cost: _, ...plain } = config;
+    const key = JSON.stringify([plain, engines, pools]);
     const known = this.#seen.get(key);
     if (known !== undefined) return known;
-    const name = describePlan(config, replicas);
-    this.#options.onStep?.(name);
+    const name = describePlan(config, engines, pools);
+    this.#options.onStep?.(name, this.#seen.size);
     const replayOptions: ReplayOptions = {
       name,
       requests: this.#options.requests,
       workload: this.#options.workload,
       arrivals: "replay of the trace's own times",
       config,
-      replicas,
       routing,
       seed: null,
+      ...(pools === undefined ? { replicas: engines } : { pools }),
     };
     const done = replay(replayOptions);
     const candidate: PlanCandidate = {
       config,
-      replicas,
+      engines,
+      pools,
       routing,
-      gpus: config.ranks * replicas,
+      gpus: config.ranks * engines,
       replay: done,
       replayOptions,
       strain: strainOf(done, this.#options.limits),
@@ -184,43 +256,48 @@ class Search {
   }
 }
 
-function routingFor(config: EngineConfig, replicas: number): RouterName {
-  if (replicas === 1) return "round-robin";
+/** A step that is composed ahead, or lets in by pieces, has to be chunked. */
+function wholePrompts(config: EngineConfig): EngineConfig {
+  return {
+    ...config,
+    scheduling: "continuous",
+    tokensMax: 8_192,
+    ahead: false,
+    admission: "known",
+  };
+}
+
+function routingFor(config: EngineConfig, entries: number): RouterName {
+  if (entries === 1) return "round-robin";
   return keepsPrefixes(config) ? "prefix" : "least-load";
 }
 
-/** `2 × (4 × h100-sxm), chunked 2048`. */
-export function describePlan(config: EngineConfig, replicas: number): string {
-  const group = config.ranks === 1 ? config.gpu : `(${config.ranks} × ${config.gpu})`;
-  const step = config.scheduling === "chunked" ? `chunks in ${config.tokensMax}` : "whole prompts";
-  return `${replicas} × ${group}, ${step}`;
+/** Between pools in one host NVLink, if the GPU has it. */
+function linkOf({ gpu, ranks, ranksPerHost, link }: EngineConfig, engines: number): Pools["link"] {
+  const isOneHost = ranks * engines <= ranksPerHost;
+  return isOneHost && findGpu(gpu).nvlinkBytesPerS > 0 ? "nvlink" : link;
 }
 
-function strainOf(done: Replay, limits: PlanLimits): number {
-  if (done.finished < done.offered) return Number.POSITIVE_INFINITY;
-  const shares = [
-    limits.ttftUs === undefined ? 0 : p99(done, "ttftUs") / limits.ttftUs,
-    limits.itlUs === undefined ? 0 : p99(done, "itlUs") / limits.itlUs,
-    limits.e2eUs === undefined ? 0 : p99(done, "e2eUs") / limits.e2eUs,
-  ];
-  return Math.max(...shares);
+/** Roughly: what full steps of prompts take, against steps of a batch of answers. */
+function prefillShare(config: EngineConfig, prompts: number, outputs: number): number {
+  const cost = costOf(config);
+  const prompt = new Batch();
+  prompt.countPrefill(DEFAULT_TOKENS_MAX, 0);
+  const answers = new Batch();
+  for (let i = 0; i < TYPICAL_BATCH; i += 1) answers.countDecode(DEFAULT_TOKENS_MAX);
+  const prefillUs = (cost.stepUs(prompt) / DEFAULT_TOKENS_MAX) * prompts;
+  const decodeUs = (cost.stepUs(answers) / TYPICAL_BATCH) * outputs;
+  return prefillUs / (prefillUs + decodeUs);
 }
 
-function p99(done: Replay, metric: "ttftUs" | "itlUs" | "e2eUs"): number {
-  const { value } = histogramQuantile(done.histograms[metric], 0.99);
-  return Number.isNaN(value) ? 0 : value;
-}
-
-/** The flags that set up vLLM like a candidate. */
-export function vllmFlags(candidate: PlanCandidate): string {
-  const { config } = candidate;
-  const flags = [
-    `--tensor-parallel-size ${config.ranks}`,
-    `--max-num-batched-tokens ${Math.max(config.tokensMax, config.scheduling === "chunked" ? 0 : config.contextMax)}`,
-    `--max-num-seqs ${config.sequencesMax}`,
-    `--max-model-len ${config.contextMax}`,
-    config.scheduling === "chunked" ? "--enable-chunked-prefill" : "--no-enable-chunked-prefill",
-    config.memory === "prefix" ? "--enable-prefix-caching" : "--no-enable-prefix-caching",
-  ];
-  return flags.join(" ");
+function losersOf(candidates: readonly PlanCandidate[], limits: PlanLimits): LosingLever[] {
+  const [best, ...others] = candidates;
+  const found = new Map<string, PlanCandidate>();
+  for (const candidate of others) {
+    const lever = leverOf(candidate, best!);
+    if (!found.has(lever)) found.set(lever, candidate);
+  }
+  return [...found].map(([lever, candidate]) => {
+    return { lever, candidate, why: whyNot(candidate, best!, limits) };
+  });
 }

@@ -1,12 +1,10 @@
 /** Advice from replay: what to change, and what it would do. */
+export { engineFlags } from "./engine-flags.ts";
+export { type EnginePlan, type LosingLever, type PlanOptions, planEngine } from "./engine-plan.ts";
+export * from "./fit/index.ts";
 export {
-  describePlan,
-  type EnginePlan,
   type PlanCandidate,
   type PlanLimits,
-  type PlanOptions,
-  planEngine,
-  vllmFlags,
-} from "./engine-plan.ts";
-export * from "./fit/index.ts";
+  planHead,
+} from "./plan-candidate.ts";
 export { type PoolCandidate, type PoolPlan, type PoolPlanOptions, planPools } from "./pool-plan.ts";
