@@ -26,11 +26,16 @@ export class ChatStreamEncoder implements StreamEncoder {
   #hasReasoned = false;
   #isNextThought = false;
   #hasEnded = false;
+  #hasFailed = false;
 
   constructor(options: EncoderOptions) {
     this.#head = { id: options.id, model: options.model ?? "", createdS: options.createdS };
     this.#modelWanted = options.model;
     this.#includeUsage = options.includeUsage;
+  }
+
+  get hasFailed(): boolean {
+    return this.#hasFailed;
   }
 
   encode(event: StreamEventBody): string {
@@ -63,6 +68,7 @@ export class ChatStreamEncoder implements StreamEncoder {
         return "";
       case "error":
         this.#hasEnded = true;
+        this.#hasFailed = true;
         return encodeChatChunk(this.#head, event);
       case "ping":
         return encodeChatChunk(this.#head, event);

@@ -36,6 +36,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
   readonly #options: EncoderOptions;
   #hasStarted = false;
   #hasEnded = false;
+  #hasFailed = false;
   #blocks = 0;
   #shared: SharedBlock | null = null;
   #sharedIndex = 0;
@@ -46,6 +47,10 @@ export class MessagesStreamEncoder implements StreamEncoder {
 
   constructor(options: EncoderOptions) {
     this.#options = options;
+  }
+
+  get hasFailed(): boolean {
+    return this.#hasFailed;
   }
 
   encode(event: StreamEventBody): string {
@@ -214,6 +219,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
 
   #fail(event: UpstreamError): string {
     this.#hasEnded = true;
+    this.#hasFailed = true;
     const error = {
       type: messagesErrorType(event.errorType, event.status),
       message: event.message,

@@ -144,6 +144,13 @@ describe("the responses wire", () => {
     ]);
   });
 
+  it("runs a call once whose end is told twice", () => {
+    const ended = done(0, { ...call, arguments: "{}" });
+    const { completion } = read(item(0, call), say(0, "{}", args), ended, ended, completed);
+    expect(completion.toolCalls).toHaveLength(1);
+    expect(completion.faults).toBe(0);
+  });
+
   it("has whole items of servers that send no deltas", () => {
     const { text, events } = read(
       done(0, { type: "reasoning", summary: [{ type: "summary_text", text: "Hm" }] }),

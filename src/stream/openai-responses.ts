@@ -49,6 +49,8 @@ export class OpenAiResponsesReader implements FrameReader {
   readonly #calls: ToolCalls;
   /** Open items by output index. */
   readonly #items = new Map<unknown, Item>();
+  /** Calls that have ended: an item that is told twice must not be run twice. Bounded by the limit on calls. */
+  readonly #endedCalls = new Set<string>();
   #hasStarted = false;
 
   constructor(sink: EventSink, calls: ToolCalls) {
@@ -156,6 +158,7 @@ export class OpenAiResponsesReader implements FrameReader {
     }
     const type = textOf(item.type);
     const callItem = CALL_ITEMS.get(type);
+    if (callItem !== undefined && this.#endedCalls.has(callIdOf(item))) return undefined;
     const call =
       callItem === undefined ? undefined : this.#startCall(item, type, callItem.byServer);
     if (type === "reasoning") this.#sink.emit({ type: "block-start", kind: "reasoning" });
@@ -169,7 +172,7 @@ export class OpenAiResponsesReader implements FrameReader {
 
   #startCall(item: JsonObject, type: string, byServer: boolean): ToolCall | undefined {
     return this.#calls.start({
-      id: textOf(item.call_id) || textOf(item.id),
+      id: callIdOf(item),
       name: textOf(item.name) || (byServer ? type : ""),
       seed: textOf(item.arguments),
       byServer,
@@ -185,6 +188,7 @@ export class OpenAiResponsesReader implements FrameReader {
       const whole = textOf(item.arguments) || textOf(item.input);
       if (!open.hasSpoken && whole !== "") this.#calls.append(open.call, whole);
       this.#calls.end(open.call);
+      if (open.call.wireId !== "") this.#endedCalls.add(open.call.wireId);
       return;
     }
     if (!open.hasSpoken) this.#sayWhole(item);
@@ -272,6 +276,10 @@ export class OpenAiResponsesReader implements FrameReader {
   #malformed(field: string): void {
     this.#sink.emit({ type: "fault", code: "frame-shape", detail: `${field} cannot be read` });
   }
+}
+
+function callIdOf(item: JsonObject): string {
+  return textOf(item.call_id) || textOf(item.id);
 }
 
 /** The error lies in the event itself, or under `error` as on the other wires. */

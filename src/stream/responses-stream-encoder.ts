@@ -38,6 +38,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   #model: string;
   #hasStarted = false;
   #hasEnded = false;
+  #hasFailed = false;
   #sequence = 0;
   #charsLeft = KEPT_CHARS_MAX;
   readonly #items: ResponsesItem[] = [];
@@ -51,6 +52,10 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     this.#options = options;
     this.#id = options.id;
     this.#model = options.model ?? "";
+  }
+
+  get hasFailed(): boolean {
+    return this.#hasFailed;
   }
 
   encode(event: StreamEventBody): string {
@@ -204,6 +209,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   #fail(event: UpstreamError): string {
     const before = this.#start();
     this.#hasEnded = true;
+    this.#hasFailed = true;
     const error = {
       code: responsesErrorCode(event.errorType, event.status),
       message: event.message,

@@ -29,6 +29,8 @@ export interface StreamEncoder {
    * @returns whole frames; "" if the wire has no form for it, or its time has not come.
    */
   encode(event: StreamEventBody): string;
+  /** An error has been written, an event's or one of its own: the answer is not whole, whatever its source says. */
+  readonly hasFailed: boolean;
   /** The response was whole though its terminal frame never came: @returns the frames that end it. */
   finish(): string;
 }

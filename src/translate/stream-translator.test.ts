@@ -81,6 +81,52 @@ const answer = fc
     return { events, usage, reason };
   });
 
+/** Frames that a server may send in the wrong place, or that no server should send. */
+const some = fc.oneof(
+  fc.jsonValue({ maxDepth: 1 }),
+  fc.constantFrom("text", "tool_use", "a", 0, 1),
+);
+const odd = fc.record(
+  {
+    type: fc.constantFrom(
+      "content_block_start",
+      "content_block_delta",
+      "content_block_stop",
+      "message_start",
+      "message_delta",
+      "response.output_item.added",
+      "response.output_item.done",
+      "response.output_text.delta",
+      "response.function_call_arguments.delta",
+      "ping",
+    ),
+    index: some,
+    output_index: some,
+    delta: fc.oneof(some, fc.record({ type: fc.constant("input_json_delta"), partial_json: some })),
+    content_block: fc.record({ type: fc.constantFrom("text", "tool_use", "thinking"), id: some }),
+    item: fc.record({ type: fc.constantFrom("message", "function_call", "reasoning"), name: some }),
+    choices: fc.array(
+      fc.record({
+        index: fc.nat(1),
+        delta: fc.record({
+          content: some,
+          tool_calls: fc.array(
+            fc.record({
+              index: fc.nat(2),
+              id: some,
+              function: fc.record({ name: some, arguments: some }),
+            }),
+            { maxLength: 2 },
+          ),
+        }),
+      }),
+      { maxLength: 2 },
+    ),
+    usage: some,
+  },
+  { requiredKeys: ["type"] },
+);
+
 function write(to: StreamFormat, events: readonly StreamEventBody[]): string {
   const options = { id: "u1", model: null, createdS: 1, includeUsage: true };
   const encoder = createEncoder(to, options);
@@ -180,6 +226,22 @@ describe.each(PAIRS)("%s to %s", (from, to) => {
     expect(completion.error?.message).toBe("Overloaded");
     expect(completion.state).toBe("error");
     expect(wire).not.toMatch(/\[DONE\]|message_stop|response\.completed|"finish_reason":"/);
+  });
+
+  it("makes well-formed frames of anything, and throws on nothing", () => {
+    fc.assert(
+      fc.property(answer, fc.array(odd, { maxLength: 4 }), fc.nat(20), ({ events }, extra, at) => {
+        const frames = write(from, events).split(/(?<=\n\n)/);
+        const garbage = extra.map((one) => `data: ${JSON.stringify(one)}\n\n`);
+        frames.splice(at % (frames.length + 1), 0, ...garbage);
+        const { wire, isComplete } = translate(from, to, frames.join(""));
+        const { completion } = decode(to, wire);
+        const cut = completion.state === "incomplete" ? 1 : 0;
+        expect(completion).toMatchObject({ faults: cut, tailBytes: 0, lateFrames: 0 });
+        expect(isComplete).toBe(completion.state === "complete" || completion.state === "empty");
+      }),
+      { numRuns: 60 },
+    );
   });
 
   it("fails in the target's format when told to, once", () => {

@@ -58,7 +58,6 @@ export class StreamTranslator {
   readonly #encoder: StreamEncoder;
   #events: readonly StreamEvent[] = [];
   #wasRedacted = false;
-  #hasFailed = false;
 
   /** @throws MANX_NAME_UNKNOWN for a format that does not exist. */
   constructor(from: StreamFormat, to: StreamFormat, options: StreamTranslatorOptions) {
@@ -89,14 +88,13 @@ export class StreamTranslator {
     const { state } = this.#decoder.completion;
     const isWhole = state === "complete" || state === "empty";
     const last = this.#encodeAll(this.#events);
-    if (!isWhole || this.#hasFailed) return { bytes: last, isComplete: false };
+    if (!isWhole || this.#encoder.hasFailed) return { bytes: last, isComplete: false };
     const bytes = UTF8.encode(this.#encoder.finish());
     return { bytes: last.length === 0 ? bytes : concat(last, bytes), isComplete: true };
   }
 
   /** Ends the client's stream with an error in its own format. @returns no bytes if it has ended already. */
   fail(error: Omit<UpstreamError, "type">): Uint8Array {
-    this.#hasFailed = true;
     return UTF8.encode(this.#encoder.encode({ type: "error", ...error }));
   }
 
@@ -131,9 +129,6 @@ export class StreamTranslator {
         return { ...event, signature: this.#wrap(event.signature) };
       case "fault":
         return LOSSES.has(event.code) ? this.#loss(event.code) : event;
-      case "error":
-        this.#hasFailed = true;
-        return event;
       default:
         return event;
     }
@@ -150,7 +145,6 @@ export class StreamTranslator {
   }
 
   #loss(code: FaultCode): UpstreamError {
-    this.#hasFailed = true;
     const message = `a piece of the upstream's answer could not be read (${code})`;
     return { type: "error", errorType: "api_error", message, status: 502 };
   }

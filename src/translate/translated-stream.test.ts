@@ -36,7 +36,13 @@ describe("calls", () => {
     const calls = [opening(0, "A"), more(0, '{"q":1}'), opening(1, "B")];
     const good = translate("openai-chat", "anthropic-messages", chatWire(...calls, more(0, "\n")));
     expect(good.wire).toMatch(/content_block_stop","index":0[\s\S]*"id":"B"/);
-    const bad = translate("openai-chat", "anthropic-messages", chatWire(...calls, more(0, "{}")));
+    const end = [delta({}, "tool_calls"), "[DONE]"];
+    const bad = translate(
+      "openai-chat",
+      "anthropic-messages",
+      chatWire(...calls, more(0, "{}"), ...end),
+    );
+    expect(bad.isComplete).toBe(false);
     expect(decode("anthropic-messages", bad.wire).completion.error?.message).toContain(
       "after the end",
     );
