@@ -1,4 +1,7 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { realClock } from "../clock/index.ts";
 import { close, listen } from "../http/index.ts";
@@ -26,6 +29,7 @@ function run(...argv: string[]): Run {
     env: {},
     clock: realClock,
     interrupt: controller.signal,
+    onHangup: () => () => undefined,
   };
   const done = runProgram(makeProgram(io), ["gateway", ...argv], io);
   return Object.assign(running, { done, interrupt: () => controller.abort() });
@@ -63,7 +67,7 @@ describe("manx gateway", () => {
     );
     expect(JSON.parse(started.out)).toMatchObject({
       url,
-      upstream,
+      upstreams: [upstream],
       connections: { open: 2, warmed: 2 },
       limits: { idleUs: 120_000_000 },
       warning: null,
@@ -87,8 +91,8 @@ describe("manx gateway", () => {
   it.each([
     [["--upstreem", "http://x"], "MANX_FLAG_UNKNOWN", 'did you mean "--upstream"?'],
     [[], "MANX_FLAG_MISSING", "--upstream"],
-    [["--upstream", "localhost:8000"], "MANX_URL", "http: or https:"],
-    [["--upstream", "http://user:secret@x"], "MANX_URL", "no user or password"],
+    [["--upstream", "localhost:8000"], "MANX_CONFIG_VALUE", "http: or https:"],
+    [["--upstream", "http://user:secret@x"], "MANX_CONFIG_VALUE", "no user or password"],
     [["--upstream", "http://x", "--idle", "120"], "MANX_DURATION", "--idle"],
     [["--upstream", "http://x", "--port", "70000"], "MANX_FLAG_VALUE", "--port"],
     [["--upstream", "http://x", "--body-limit", "32"], "MANX_FLAG_VALUE", "--body-limit"],
@@ -108,4 +112,50 @@ describe("manx gateway", () => {
     expect(started.err).toContain(`error MANX_PORT_IN_USE`);
     expect(started.err).toContain(`127.0.0.1:${port}`);
   });
+
+  it("runs by a file, by the new one when it changes, and by the old one when that is broken", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "manx-cli-gateway-"));
+    const file = join(folder, "manx.config.jsonc");
+    const write = (models: unknown): void => {
+      const upstreams = [{ name: "u", url: upstream, format: "any" }];
+      writeFileSync(file, JSON.stringify({ gateway: { listen: { port: 0 }, upstreams, models } }));
+    };
+    const upstream = await upstreamUrl();
+    write([{ name: "one", targets: ["u"] }]);
+    const started = run("--config", file);
+    const url = await ready(started);
+    const names = async (): Promise<string[]> => {
+      const listed = (await (await fetch(`${url}/v1/models`)).json()) as { data: { id: string }[] };
+      return listed.data.map(({ id }) => id);
+    };
+    expect(await names()).toEqual(["one"]);
+    write([{ name: "two", targets: ["u"] }]);
+    await says(started, "read again; changed models.one, models.two\n");
+    expect(await names()).toEqual(["two"]);
+    writeFileSync(file, '{"gateway": {"upstreems": []}}');
+    await says(started, "runs on as before");
+    expect(started.err).toContain("gateway.upstreams is missing");
+    expect(await names()).toEqual(["two"]);
+    started.interrupt();
+    expect(await started.done).toBe(0);
+    rmSync(folder, { recursive: true });
+  });
+
+  it.each([
+    [["--config", "none.jsonc"], "MANX_FILE_UNREADABLE", "none.jsonc"],
+    [["--config", "x", "--upstream", "http://x"], "MANX_FLAG_VALUE", "both"],
+    [["--config", "x", "--idle", "3s"], "MANX_FLAG_VALUE", "--idle"],
+  ])("refuses %j with %s", async (argv, code, detail) => {
+    const started = run(...argv);
+    expect(await started.done).toBe(2);
+    expect(started.err).toContain(`error ${code}`);
+    expect(started.err).toContain(detail);
+  });
 });
+
+async function says(started: Run, text: string): Promise<void> {
+  for (let i = 0; i < 1_000 && !started.err.includes(text); i += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  expect(started.err).toContain(text);
+}

@@ -1,53 +1,25 @@
-/** `manx gateway`: runs the proxy until it is interrupted. */
+/** `manx gateway`: runs the proxy until it is interrupted, and by another configuration when its file changes. */
 import type { Command } from "commander";
-import { ManxError, parseDurationUs, parseSizeBytes, renderError } from "../core/index.ts";
-import type { Gateway, GatewayLimits, GatewayOptions } from "../gateway/index.ts";
-import { parseCount } from "./flag-values.ts";
+import type { GivenValue } from "../config/index.ts";
+import { durationText, type ManxError, renderError } from "../core/index.ts";
+import type { Gateway } from "../gateway/index.ts";
+import { addGatewayFlags, type GatewayFlags, readGatewayFlags } from "./gateway-flags.ts";
 import { addGatewayKeyCommand } from "./gateway-key-command.ts";
 import { interrupted } from "./interrupted.ts";
 import type { Io } from "./io.ts";
-
-interface GatewayFlags {
-  readonly upstream?: string;
-  readonly host: string;
-  readonly port: string;
-  readonly preconnect: string;
-  readonly idle: string;
-  readonly timeoutConnect: string;
-  readonly timeoutHeaders: string;
-  readonly timeoutGap: string;
-  readonly timeoutWrite: string;
-  readonly drain: string;
-  readonly bodyLimit: string;
-  readonly connections: string;
-  readonly verbose?: true;
-  readonly json?: true;
-}
 
 export function addGatewayCommand(program: Command, io: Io): void {
   const gateway = program
     .command("gateway")
     .enablePositionalOptions()
-    .description("Stand between agents and a model: pooled connections, no buffering, metrics.")
-    // Checked below and not by commander, which would not look at a misspelt flag any more.
-    .option("--upstream <url>", "where requests go, such as https://api.openai.com (needed)")
-    .option("--host <address>", "address to listen on", "127.0.0.1")
-    .option("--port <number>", "port to listen on; 0 takes any free one", "4000")
-    .option("--preconnect <count>", "upstream connections to open ahead and keep open", "4")
-    .option("--idle <duration>", "how long an unused upstream connection is kept", "120s")
-    .option("--timeout-connect <duration>", "limit to connect to the upstream; 0s = none", "10s")
-    .option("--timeout-headers <duration>", "limit to the first byte of an answer", "600s")
-    .option("--timeout-gap <duration>", "limit of silence within an answer", "300s")
-    .option("--timeout-write <duration>", "limit for a client that does not read", "120s")
-    .option("--drain <duration>", "how long open requests may go on after Ctrl-C", "30s")
-    .option("--body-limit <size>", "largest request body", "32MiB")
-    .option("--connections <count>", "most requests in flight", "2048")
-    .option("--verbose", "print every limit in effect")
-    .option("--json", "print one JSON object when ready")
+    .description("Stand between agents and models: pools, retries, hedges, lanes, metrics.");
+  addGatewayFlags(gateway)
     .addHelpText(
       "after",
       "\nExamples:\n  manx gateway --upstream http://127.0.0.1:8000\n" +
-        "  OPENAI_BASE_URL=http://127.0.0.1:4000/v1 node agent.js\n",
+        "  OPENAI_BASE_URL=http://127.0.0.1:4000/v1 node agent.js\n" +
+        "  manx gateway --config manx.config.jsonc\n" +
+        "  manx gateway key create --tenant team-a\n",
     )
     .action((flags: GatewayFlags) => runGateway(flags, io));
   addGatewayKeyCommand(gateway, io);
@@ -55,61 +27,105 @@ export function addGatewayCommand(program: Command, io: Io): void {
 
 async function runGateway(flags: GatewayFlags, io: Io): Promise<void> {
   // Read before the gateway is loaded: a wrong flag is told at once.
-  const options = readOptions(flags, io);
-  const { startGateway } = await import("../gateway/index.ts");
-  const gateway = await startGateway(options);
-  report(gateway, new URL(options.upstream).origin, flags, io);
+  const given = readGatewayFlags(flags);
+  const { config, notices } = await readConfig(flags, given, io);
+  const { missingSecrets } = await import("../gateway/config/index.ts");
+  for (const { level, error } of notices) {
+    io.stderr.write(`${renderError(error).replace(/^error/, level)}\n`);
+  }
+  const [missing] = missingSecrets(config);
+  if (missing !== undefined) throw missing;
+  const { startConfigured } = await import("../gateway/index.ts");
+  const gateway = await startConfigured(config, io.clock);
+  report(gateway, flags, io);
+  const watch = flags.config === undefined ? undefined : await watchFile(gateway, flags, given, io);
   await interrupted(io.interrupt);
+  watch?.stop();
   const open = gateway.inFlight();
   if (open > 0) {
-    io.stderr.write(`gateway: draining ${open} open requests for up to ${flags.drain}\n`);
+    const forUpTo = durationText(gateway.limits.drainUs);
+    io.stderr.write(`gateway: draining ${open} open requests for up to ${forUpTo}\n`);
   }
   await gateway.close();
   io.stderr.write("gateway: closed\n");
 }
 
-function readOptions(flags: GatewayFlags, io: Io): GatewayOptions {
-  const limits: Partial<GatewayLimits> = {
-    idleUs: parseDurationUs(flags.idle, "--idle"),
-    connectUs: parseDurationUs(flags.timeoutConnect, "--timeout-connect"),
-    headersUs: parseDurationUs(flags.timeoutHeaders, "--timeout-headers"),
-    gapUs: parseDurationUs(flags.timeoutGap, "--timeout-gap"),
-    writeUs: parseDurationUs(flags.timeoutWrite, "--timeout-write"),
-    drainUs: parseDurationUs(flags.drain, "--drain"),
-    bodyBytes: parseSizeBytes(flags.bodyLimit, "--body-limit"),
-    connections: parseCount(flags.connections, "--connections", 1, 65_535),
-  };
-  if (flags.upstream === undefined) {
-    throw new ManxError("MANX_FLAG_MISSING", { where: "--upstream", expected: "a URL" });
-  }
+async function readConfig(flags: GatewayFlags, given: readonly GivenValue[], io: Io) {
+  const { configFromUpstream, readGatewayConfig } = await import("../gateway/config/index.ts");
+  return flags.upstream === undefined
+    ? readGatewayConfig(flags.config, { env: io.env, flags: given })
+    : configFromUpstream(flags.upstream, given, io.env);
+}
+
+/** The file and the keys that it names: a change, or SIGHUP, and the gateway runs by what they say then. */
+async function watchFile(
+  gateway: Gateway,
+  flags: GatewayFlags,
+  given: readonly GivenValue[],
+  io: Io,
+): Promise<{ stop(): void }> {
+  const { ConfigWatch, stampOf } = await import("../config/index.ts");
+  const { diffConfig } = await import("../gateway/config/index.ts");
+  const { keys } = gateway.config;
+  const paths = [flags.config!, ...(keys.source === "file" ? [keys.path] : [])];
+  const say = (text: string): unknown => io.stderr.write(`gateway: ${text}\n`);
+  const refuse = (error: ManxError): unknown =>
+    io.stderr.write(`${renderError(error)}\ngateway: runs on as before\n`);
+  const watch = new ConfigWatch(
+    {
+      paths,
+      clock: io.clock,
+      load: async () => {
+        const { config } = await readConfig(flags, given, io);
+        const { live, restart } = diffConfig(gateway.config, config);
+        await gateway.reload(config);
+        return { live, restart };
+      },
+      onChange: ({ live, restart }) => {
+        say(live.length === 0 ? "read again" : `read again; changed ${inShort(live)}`);
+        if (restart.length > 0) say(`needs a restart: ${inShort(restart)}`);
+      },
+      onError: refuse,
+    },
+    await stampOf(paths),
+  );
+  const ignore = io.onHangup(() => void watch.reload());
   return {
-    upstream: flags.upstream,
-    host: flags.host,
-    port: parseCount(flags.port, "--port", 0, 65_535),
-    preconnect: parseCount(flags.preconnect, "--preconnect", 0, 1_024),
-    clock: io.clock,
-    limits,
+    stop: () => {
+      ignore();
+      watch.stop();
+    },
   };
 }
 
+const NAMED_MAX = 8;
+
+/** `models.fast.targets.0.weight` and its neighbours are `models.fast` to who has just changed it. */
+function inShort(paths: readonly string[]): string {
+  const named = [...new Set(paths.map((path) => path.split(".").slice(0, 2).join(".")))];
+  const more = named.length > NAMED_MAX ? ` and ${named.length - NAMED_MAX} more` : "";
+  return named.slice(0, NAMED_MAX).join(", ") + more;
+}
+
 /** The one ready line, and what stands in the way. */
-function report(gateway: Gateway, upstream: string, flags: GatewayFlags, io: Io): void {
+function report(gateway: Gateway, flags: GatewayFlags, io: Io): void {
   const { open } = gateway.connections();
-  io.stderr.write(
-    `gateway: ${gateway.url} -> ${upstream} (${open} connections open); ` +
-      `base URL for OpenAI clients ${gateway.url}/v1, for Anthropic clients ${gateway.url}\n`,
+  const { url, limits, warning } = gateway;
+  const upstreams = gateway.config.upstreams.flatMap(({ urls }) =>
+    urls.map((one) => new URL(one).origin),
   );
-  if (gateway.warning !== null) {
-    io.stderr.write(`${renderError(gateway.warning).replace(/^error/, "warning")}\n`);
+  const shown = upstreams.length > 3 ? `${upstreams.length} upstreams` : upstreams.join(", ");
+  io.stderr.write(
+    `gateway: ${url} -> ${shown} (${open} connections open); ` +
+      `base URL for OpenAI clients ${url}/v1, for Anthropic clients ${url}\n`,
+  );
+  if (warning !== null) {
+    io.stderr.write(`${renderError(warning).replace(/^error/, "warning")}\n`);
   }
   if (flags.verbose === true) {
-    for (const [name, value] of Object.entries(gateway.limits)) {
-      io.stderr.write(`  ${name} ${value}\n`);
-    }
+    for (const [name, value] of Object.entries(limits)) io.stderr.write(`  ${name} ${value}\n`);
   }
   if (flags.json !== true) return;
-  const { url, limits, warning } = gateway;
-  io.stdout.write(
-    `${JSON.stringify({ url, upstream, connections: gateway.connections(), limits, warning })}\n`,
-  );
+  const connections = gateway.connections();
+  io.stdout.write(`${JSON.stringify({ url, upstreams, connections, limits, warning })}\n`);
 }

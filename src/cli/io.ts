@@ -14,4 +14,6 @@ export interface Io {
   readonly clock: Clock;
   /** Aborts on the first Ctrl-C; a second one ends the process. */
   readonly interrupt: AbortSignal;
+  /** Runs at each SIGHUP, for commands that read a file again then. @returns a way to stop that. */
+  onHangup(run: () => void): () => void;
 }

@@ -30,5 +30,9 @@ const io: Io = {
   env: process.env,
   clock: realClock,
   interrupt: controller.signal,
+  onHangup: (run) => {
+    process.on("SIGHUP", run);
+    return () => process.off("SIGHUP", run);
+  },
 };
 process.exitCode = await runProgram(makeProgram(io), process.argv.slice(2), io);

@@ -332,7 +332,9 @@ export class CallRun implements ReceptionEvents {
   fault(number: number, fault: Fault, nowUs: number): void {
     this.#fault = fault.error;
     const isDown = fault.kind === "connect" || fault.error.code === "MANX_UPSTREAM_DOWN";
-    this.#remove(number, fault.kind === "local" ? "cancelled" : isDown ? "down" : "error");
+    // A kept connection that was closed in the same moment says nothing of who closed it.
+    const isNobodys = fault.kind === "local" || fault.kind === "reuse_race";
+    this.#remove(number, isNobodys ? "cancelled" : isDown ? "down" : "error");
     this.#obey(this.#call.failed(number, plainFailure(fault.kind), nowUs));
   }
 

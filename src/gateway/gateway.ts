@@ -37,6 +37,8 @@ export interface Gateway {
   /** Requests that are open now. */
   inFlight(): number;
   connections(): GatewayConnections;
+  /** What it runs by now. */
+  readonly config: GatewayConfig;
   /** What /metrics answers. */
   metricsText(): Promise<string>;
   /**
@@ -89,6 +91,10 @@ class RunningGateway implements Gateway {
     this.#wiring = wire(config, clock);
     this.#metrics = new GatewayMetrics(() => this.#pools());
     this.#ledger = new BudgetLedger(config.prices);
+  }
+
+  get config(): GatewayConfig {
+    return this.#wiring.config;
   }
 
   get limits(): GatewayLimits {

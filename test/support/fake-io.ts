@@ -28,6 +28,11 @@ export class FakeIo implements Io {
     return this.#interrupt.signal;
   }
 
+  /** SIGHUP never comes here. */
+  onHangup(): () => void {
+    return () => undefined;
+  }
+
   /** What Ctrl-C does. */
   pull(): void {
     this.#interrupt.abort();
