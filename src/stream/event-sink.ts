@@ -28,6 +28,16 @@ export class EventSink {
     this.#events.push(event);
   }
 
+  /** Events not yet taken. */
+  get pending(): number {
+    return this.#events.length;
+  }
+
+  /** The newest event, if exactly one has been emitted since `pending` was `before`. */
+  onlySince(before: number): StreamEvent | undefined {
+    return this.#events.length === before + 1 ? this.#events[before] : undefined;
+  }
+
   /** What was emitted since the last call. */
   take(): readonly StreamEvent[] {
     if (this.#events.length === 0) return NO_EVENTS;

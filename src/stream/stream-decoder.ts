@@ -8,6 +8,7 @@ import { lookUp } from "../core/index.ts";
 import { AnthropicMessagesReader } from "./anthropic-messages.ts";
 import type { Completion } from "./completion.ts";
 import { EventSink } from "./event-sink.ts";
+import { FrameTemplate } from "./frame-template.ts";
 import { isObject, type JsonObject } from "./json-object.ts";
 import { OpenAiChatReader } from "./openai-chat.ts";
 import { OpenAiResponsesReader } from "./openai-responses.ts";
@@ -64,6 +65,7 @@ class FrameDecoder implements StreamDecoder {
   readonly #sink = new EventSink();
   readonly #calls: ToolCalls;
   readonly #reader: FrameReader;
+  readonly #template = new FrameTemplate();
   #hasEnded = false;
 
   constructor(format: StreamFormat, options: DecoderOptions) {
@@ -106,7 +108,22 @@ class FrameDecoder implements StreamDecoder {
     else if (sink.tracker.isDone) sink.tracker.lateFrames += 1;
     else if (frame.kind === "oversize") {
       sink.emit({ type: "fault", code: "frame-size", detail: `over ${frame.limitBytes} bytes` });
-    } else this.#readData(frame.data, frame.event);
+    } else this.#readEvent(frame);
+  }
+
+  #readEvent(frame: SseFrame & { kind: "event" }): void {
+    const sink = this.#sink;
+    const template = this.#template;
+    const text = template.match(frame);
+    if (text !== undefined) {
+      sink.emit({ type: "text-delta", choice: template.choice, text });
+      return;
+    }
+    const before = sink.pending;
+    this.#readData(frame.data, frame.event);
+    const only = sink.onlySince(before);
+    if (only?.type === "text-delta") template.learn(frame, only);
+    else template.forget();
   }
 
   #readData(data: string, eventName: string): void {
