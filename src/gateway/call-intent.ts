@@ -1,6 +1,7 @@
 /** What a request asks of the gateway: which model's targets may answer it and under which terms; and how it looks to each of them. */
 import type { IncomingHttpHeaders } from "node:http";
 import { ManxError } from "../core/index.ts";
+import { parseJsonObject } from "../http/index.ts";
 import type { CallRequest, PlacedRequest } from "../policy/index.ts";
 import type { UpstreamRequest } from "./attempt.ts";
 import { readTerms } from "./caller-terms.ts";
@@ -94,7 +95,11 @@ export class CallIntent {
     return this.#peek?.outputTokensMax;
   }
 
-  /** For the choice of a replica. @param excluded replicas that have failed with it. */
+  /**
+   * For the choice of a replica.
+   * @param excluded replicas that have failed with it.
+   * @throws MANX_REQUEST_INVALID if the prompt is wanted and cannot be read.
+   */
   placed(wantsPrefix: boolean, excluded: readonly number[]): PlacedRequest {
     const tokens = this.call.inputTokens;
     const prefixIds = wantsPrefix ? this.#prefix() : NO_PREFIX;
@@ -102,7 +107,7 @@ export class CallIntent {
   }
 
   #prefix(): readonly number[] {
-    this.#prefixIds ??= promptShape(JSON.parse(this.#request.body.toString("utf8"))).prefixIds;
+    this.#prefixIds ??= promptShape(parseJsonObject(this.#request.body)).prefixIds;
     return this.#prefixIds;
   }
 

@@ -174,15 +174,15 @@ export class CallRun implements ReceptionEvents {
     const line = this.#intent.model.lines[target]!;
     const { upstream } = line;
     const failed = this.#failedReplicas.get(target) ?? [];
-    const seat = upstream.take(this.#intent.placed(upstream.wantsPrefix, failed));
-    if (seat === undefined) {
-      this.#notBegun(number, new ManxError("MANX_UPSTREAM_DOWN", { where: upstream.name }));
-      return;
-    }
+    let seat: Seat | undefined;
+    // Whatever a body does to its readers ends this call, and never what has called this: a timer, another call's end.
     try {
+      seat = upstream.take(this.#intent.placed(upstream.wantsPrefix, failed));
+      if (seat === undefined) throw new ManxError("MANX_UPSTREAM_DOWN", { where: upstream.name });
       this.#send(number, line, seat, fresh);
     } catch (thrown) {
-      upstream.end(seat, "cancelled");
+      if (this.#running.has(number)) this.#cancel(number);
+      else if (seat !== undefined) upstream.end(seat, "cancelled");
       this.#notBegun(number, toManxError(thrown));
     }
   }

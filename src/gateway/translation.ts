@@ -1,6 +1,7 @@
 /** One call between a caller and an upstream of different formats: its request, and what its answer is made from. */
 import type { IncomingHttpHeaders } from "node:http";
 import { ManxError } from "../core/index.ts";
+import { parseJsonObject } from "../http/index.ts";
 import type { StreamFormat } from "../stream/index.ts";
 import { translateRequest } from "../translate/index.ts";
 import type { UpstreamConfig } from "./config/index.ts";
@@ -64,15 +65,26 @@ export function translateCall(
   answer: { readonly model: string | null; readonly id: string; readonly createdS: number },
 ): TranslatedCall {
   const { from, to, path } = between;
-  const value: unknown = JSON.parse(body.toString("utf8"));
+  const value = parseJsonObject(body);
   const options = answer.model === null ? {} : { model: answer.model };
   const translated = translateRequest(value, to, from, options);
   const { model, includeUsage } = translated.wants;
   return {
     path,
-    body: Buffer.from(JSON.stringify(translated.body)),
+    body: writeJson(translated.body),
     translation: { from, to, model, includeUsage, id: answer.id, createdS: answer.createdS },
   };
+}
+
+/** What can be read can be nested deeper than can be written: V8's writer needs stack, its reader none. */
+function writeJson(value: unknown): Buffer {
+  try {
+    return Buffer.from(JSON.stringify(value));
+  } catch (cause) {
+    if (!(cause instanceof RangeError)) throw cause;
+    const what = "the body is nested too deeply to be translated";
+    throw new ManxError("MANX_REQUEST_INVALID", { what, where: "request body", cause });
+  }
 }
 
 /** Anthropic's API asks for it; this is the version that the formats here are those of. */
