@@ -203,7 +203,7 @@ export function runStages(
 }
 
 /** The blocks of the system prompt have the name of its group, the others that of the prompt. */
-function shapeOf(run: ServedRun, prompt: number): RequestShape {
+export function shapeOf(run: ServedRun, prompt: number): RequestShape {
   const { promptTokens, outputTokens, systemPrompts, systemTokens } = run;
   const blocks = Math.ceil(promptTokens / BLOCK_TOKENS);
   const shared = Math.floor(systemTokens / BLOCK_TOKENS);

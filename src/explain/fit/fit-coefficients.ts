@@ -5,9 +5,10 @@
  *           ▲                        │
  *           └── least squares ◀── what the log says it took
  *
- * Given a schedule the times are linear in the coefficients but for the bend, which is chosen from a list; the schedule in
- * turn depends on them, so it goes round until the twin's own error falls no more. A compass search on that error comes
- * last: least squares minimises what it can, not what is asked. Deterministic, and bounded by `replaysMax`.
+ * First all prices are made longer or shorter by one factor, so that a slower GPU than the sheet's is slower in what the log
+ * does not tell, too. Given a schedule the times are linear in the coefficients but for the bend, which is chosen from a
+ * list; the schedule in turn depends on them, so it goes round until the twin's own error falls no more. A compass search
+ * on that error comes last: least squares minimises what it can, not what is asked. Deterministic, bounded by `replaysMax`.
  */
 import {
   type CoefficientName,
@@ -37,7 +38,7 @@ export interface FitEvidence<Twin> {
 
 export interface FitTask<Twin> {
   readonly evidence: FitEvidence<Twin>;
-  /** Where it begins, and where it is drawn to in what the log says little of. */
+  /** Where it begins, and, made longer or shorter as a whole, is drawn to in what the log says little of. */
   readonly start: FitState;
   /** Of that draw: a coefficient off by its own size costs as much as every row being off by the root of this. */
   readonly strength: number;
@@ -67,6 +68,8 @@ const TOLD = 1e-4;
 const BEND_WITHIN = 0.05;
 const BEND_NEAR = 0.005 ** 2;
 const ROUNDS_MAX = 12;
+const SCALE_ROUNDS = 3;
+const SCALE_NEAR = 0.01;
 const BACKTRACKS_MAX = 3;
 const IMPROVEMENT_MIN = 0.002;
 const COMPASS_STEPS = [0.2, 0.1, 0.05, 0.025] as const;
@@ -76,6 +79,7 @@ const FLOOR = [100, 0.5, 50, 1e-5, 1e-4, 2, 1e-4, 1_000] as const;
 
 export function fitCoefficients<Twin>(task: FitTask<Twin>): FitOutcome {
   const search = new FitSearch(task);
+  search.scale();
   search.goRound();
   search.compass();
   return search.outcome();
@@ -87,6 +91,7 @@ export function fitRoughly<Twin>(task: FitTask<Twin>): {
   readonly replays: number;
 } {
   const search = new FitSearch(task);
+  search.scale();
   search.goRound();
   return search.rough();
 }
@@ -108,12 +113,28 @@ interface Trial<Twin> extends FitState {
 
 class FitSearch<Twin> {
   readonly #task: FitTask<Twin>;
+  /** Where the springs rest: the start, scaled. */
+  #rest: FitState;
   #best: Trial<Twin>;
   #replays = 0;
 
   constructor(task: FitTask<Twin>) {
     this.#task = task;
+    this.#rest = task.start;
     this.#best = this.#try(task.start);
+  }
+
+  /** All prices by one factor, the one by which answers take longer. */
+  scale(): void {
+    for (let round = 0; round < SCALE_ROUNDS; round += 1) {
+      const { twin, requestUs, coefficients } = this.#best;
+      const factor = slowness(this.#task.evidence.rows(twin, requestUs));
+      if (Math.abs(factor - 1) < SCALE_NEAR) return;
+      const linear = LINEAR_COEFFICIENTS.map((name) => coefficients[name] * factor);
+      const rest = { requestUs, coefficients: coefficientsOf(linear, coefficients.freeTokens) };
+      if (!this.#accept(rest)) return;
+      this.#rest = rest;
+    }
   }
 
   rough(): { readonly twin: Twin; readonly replays: number } {
@@ -126,9 +147,7 @@ class FitSearch<Twin> {
     const here = byBend.find(({ bend }) => bend === coefficients.freeTokens)!;
     const { problem, weights } = here;
     const told = problem.shares(this.#spring(Math.max(TOLD, this.#task.strength) * weights));
-    const least = Math.min(...byBend.map(({ squares }) => squares));
-    const limit = least * (1 + BEND_WITHIN) + BEND_NEAR * here.weights;
-    const asGood = byBend.filter(({ squares }) => squares <= limit);
+    const asGood = asGoodAsBest(byBend);
     const isBendTold = asGood.at(-1)!.bend <= 2 * Math.max(1, asGood[0]!.bend);
     return {
       coefficients,
@@ -195,7 +214,11 @@ class FitSearch<Twin> {
   }
 
   #solve(from: Trial<Twin>): FitState {
-    const best = this.#problems(from).reduce((a, b) => (b.squares < a.squares ? b : a));
+    const { freeTokens } = this.#rest.coefficients;
+    const asGood = asGoodAsBest(this.#problems(from));
+    const best = asGood.reduce((a, b) =>
+      Math.abs(b.bend - freeTokens) < Math.abs(a.bend - freeTokens) ? b : a,
+    );
     return {
       coefficients: coefficientsOf(best.found, best.bend),
       requestUs: best.found[TERMS]!,
@@ -227,10 +250,31 @@ class FitSearch<Twin> {
   }
 
   #spring(strength: number): Spring {
-    const { coefficients, requestUs } = this.#task.start;
+    const { coefficients, requestUs } = this.#rest;
     const rest = [...LINEAR_COEFFICIENTS.map((name) => coefficients[name]), requestUs];
     return { rest, scale: rest.map((value, i) => Math.max(value, FLOOR[i]!)), strength };
   }
+}
+
+/** The bends that the rows do not tell from the best. */
+function asGoodAsBest(byBend: readonly SolvedProblem[]): readonly SolvedProblem[] {
+  const least = Math.min(...byBend.map(({ squares }) => squares));
+  return byBend.filter(({ squares, weights }) => {
+    return squares <= least * (1 + BEND_WITHIN) + BEND_NEAR * weights;
+  });
+}
+
+/** By what factor answers take longer than in the twin, in the geometric mean. */
+function slowness(rows: Iterable<FitRow>): number {
+  let sum = 0;
+  let weights = 0;
+  for (const { x, logUs, twinUs, weight } of rows) {
+    // Waits are left out: most of a long one is others' work.
+    if (x[OUTSIDE] !== 0 || twinUs <= 0) continue;
+    sum += weight * Math.log(logUs / twinUs);
+    weights += weight;
+  }
+  return weights === 0 ? 1 : Math.exp(sum / weights);
 }
 
 function between(from: FitState, to: FitState): FitState {

@@ -13,7 +13,7 @@ import type { PageHistogram } from "./metrics-page.ts";
 import type { MetricsWindow } from "./metrics-window.ts";
 import { nearestCoefficients } from "./start-coefficients.ts";
 import { ReplayedWindow, WindowEvidence } from "./window-evidence.ts";
-import { bucketQuantile } from "./window-requests.ts";
+import { bucketQuantile, windowRequests } from "./window-requests.ts";
 
 export interface FitMetricsOptions extends FitDetails {
   /** In order of time, 1 to `WINDOWS_MAX`. */
@@ -34,7 +34,9 @@ const QUANTILES = [0.5, 0.9, 0.99] as const;
 /** @throws as `fitLog` does. */
 export function fitMetrics(options: FitMetricsOptions): FittedDocument {
   const { config, seed, source, notes } = options;
-  const windows = options.windows.map((one, i) => new ReplayedWindow(one, config, seed + i));
+  const windows = options.windows.map((window, i) => {
+    return new ReplayedWindow(window, windowRequests(window, seed + i), config);
+  });
   const sheet = costOf(config);
   const start: FitState = { coefficients: nearestCoefficients(sheet), requestUs: 0 };
   const isHeldBack = windows.length > 1;

@@ -18,6 +18,8 @@ export interface LoggedRequest {
   readonly ttftUs: number;
   /** From `atUs`; ≥ `ttftUs`. */
   readonly e2eUs: number;
+  /** Names of the prompt's pieces, where it is known what prompts have in common; as of the engine's requests. */
+  readonly prefixIds?: readonly number[];
   /** Between consecutive tokens, `outputTokens` − 1 of them; undefined where the log has none or has one by chunk. */
   readonly gapsUs?: readonly number[];
 }

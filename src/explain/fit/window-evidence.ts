@@ -9,7 +9,7 @@ import { type LedgerReplay, LogReplay, type ReplayedLog } from "./log-replay.ts"
 import type { PageHistogram } from "./metrics-page.ts";
 import type { MetricsWindow } from "./metrics-window.ts";
 import { COLUMNS } from "./step-ledger.ts";
-import { type WindowRequests, windowRequests } from "./window-requests.ts";
+import type { WindowRequests } from "./window-requests.ts";
 
 export interface WindowMeans {
   readonly ttftUs: number;
@@ -20,19 +20,22 @@ export interface WindowMeans {
 /** One window with the requests that stand for it. */
 export class ReplayedWindow {
   readonly window: MetricsWindow;
+  /** Of the engine, long enough for the longest request. */
+  readonly config: EngineConfig;
   readonly replay: LogReplay;
   readonly #workload: WindowRequests;
 
   /** @throws as `LogReplay` does. */
-  constructor(window: MetricsWindow, config: EngineConfig, seed: number) {
+  constructor(window: MetricsWindow, workload: WindowRequests, config: EngineConfig) {
     this.window = window;
-    this.#workload = windowRequests(window, seed);
-    const { requests } = this.#workload;
+    this.#workload = workload;
+    const { requests } = workload;
     const longest = requests.reduce(
       (most, { promptTokens, outputTokens }) => Math.max(most, promptTokens + outputTokens),
       config.contextMax,
     );
-    this.replay = new LogReplay(requests, { ...config, contextMax: longest });
+    this.config = { ...config, contextMax: longest };
+    this.replay = new LogReplay(requests, this.config);
   }
 
   /** Of what was measured; of E2E NaN where the engine does not tell it. */
