@@ -155,6 +155,7 @@ class Fuzz {
       this.#apply(this.#machine.cancel(id, this.#nowUs));
     } else if (dice < 0.65 && isRunning && this.#defers) {
       this.#state.set(id, "waiting");
+      this.totals.admitted -= 1;
       const untilUs = this.#nowUs + this.#random.int(4 * US_PER_S);
       this.#apply(this.#machine.defer(id, untilUs, this.#nowUs));
     } else if (dice < 0.75 && isRunning) {
@@ -213,6 +214,7 @@ class Fuzz {
     this.#limitMax = Math.max(this.#limitMax, concurrencyLimit);
     assert(inFlight <= this.#limitMax + lanes.length - 1, "in flight is within the limit");
     const running = [...this.#state.values()].filter((state) => state === "running").length;
+    assert(snapshot.admitted === this.totals.admitted, "each admission is counted once");
     assert(inFlight === running, "those in flight are those that were admitted");
     const queued = lanes.reduce((sum, lane) => sum + lane.queued, 0);
     assert(queued === this.#state.size - running, "those that wait are those that were queued");
@@ -247,9 +249,13 @@ class Fuzz {
   }
 }
 
-/** @throws MANX_INTERNAL with the broken invariant */
+/** @throws with the broken invariant, and the seed and steps that break it again */
 export function fuzzAdmission(seed: number, steps: number): FuzzTotals {
   const fuzz = new Fuzz(seed);
-  fuzz.run(steps);
+  try {
+    fuzz.run(steps);
+  } catch (thrown) {
+    throw new Error(`fuzzAdmission(${seed}, ${steps}): ${String(thrown)}`, { cause: thrown });
+  }
   return fuzz.totals;
 }

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { FakeRedis } from "../../../test/support/fake-redis.ts";
 import { hammer, openState, until } from "../../../test/support/shared-limit-contract.ts";
-import { realClock } from "../../clock/index.ts";
+import { realClock, SimClock } from "../../clock/index.ts";
 import { US_PER_MS, US_PER_S } from "../../core/index.ts";
 import { type Claim, type Grant, SharedState } from "./index.ts";
 
@@ -144,6 +144,22 @@ describe("a store that is gone", () => {
     state.limits.release(lease, 100);
     await until(() => redis.leases("t") === 1);
     expect(state.facts.store.skipped).toBeGreaterThan(0);
+  });
+
+  it("is told of its return what ran meanwhile, at once", async () => {
+    const redis = await fakeRedis();
+    await redis.stop();
+    // A clock that stands still: nothing happens by a timer.
+    const state = await SharedState.open({ url: redis.url, gatewayId: "a", clock: new SimClock() });
+    open.unshift(state);
+    const lease = await granted(state, rate(300, 1_000));
+    expect(lease.isShared).toBe(false);
+    await redis.start();
+    await until(() => redis.ran.manxPresent === 1);
+    state.limits.release(lease, 1_200);
+    await until(() => redis.ran.manxRelease === 1);
+    const other = await gateway(redis, "b");
+    expect(await other.limits.acquire(rate(1, 1_000))).toMatchObject({ reason: "rate" });
   });
 
   it("though its connection looks well: is left alone after three silences, and connected anew", async () => {

@@ -177,6 +177,7 @@ export class Admission {
     if (entry === undefined || entry.isWaiting) return [];
     const { tenant, tokens, outputTokens, expiresUs } = entry;
     this.#places.free(entry.lane, tokens);
+    this.#admitted -= 1;
     tenant.inFlight -= 1;
     tenant.bucket?.settle(-tokens, nowUs);
     tenant.charge(-tokens - outputTokens * (this.#settings.outputWeight - 1));

@@ -11,12 +11,13 @@ import {
 import type { Histogram } from "../../stats/index.ts";
 import type { AdmissionOptions } from "./admission-options.ts";
 
+const p50 = (histogram: Histogram): number => histogram.atRank(Math.ceil(0.5 * histogram.n));
 const p99 = (histogram: Histogram): number => histogram.atRank(Math.ceil(0.99 * histogram.n));
 
 describe("one request in twenty with 28,000 tokens", () => {
-  const run = (longShare: number, admission: AdmissionOptions) =>
+  const run = (longShare: number, admission: AdmissionOptions, perS = 10) =>
     runLaneWorld({
-      arrivals: mixedArrivals({ seed: 1, perS: 10, seconds: 400, longShare, longTokens: 28_000 }),
+      arrivals: mixedArrivals({ seed: 1, perS, seconds: 400, longShare, longTokens: 28_000 }),
       engines: 4,
       engine: { contextMax: 32_768 },
       admission: { ...admission, ageMaxUs: 600_000_000 },
@@ -30,6 +31,9 @@ describe("one request in twenty with 28,000 tokens", () => {
     expect(queued.short.n).toBeGreaterThan(3_000);
     expect(p99(queued.short) / without).toBeGreaterThan(5);
     expect(p99(inLanes.short) / without).toBeLessThan(1.3);
+    // The mark of head-of-line blocking: in one queue the long ones themselves are served as if they were alone.
+    const alone = run(1, fifo(1_024), 0.5);
+    expect(p50(queued.long) / p50(alone.long)).toBeLessThan(1.2);
     // All of them are served; what the long ones pay is a wait, not a refusal.
     expect(inLanes.refused).toBe(0);
     expect(inLanes.long.n).toBe(queued.long.n);
