@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { FakeIo } from "../../test/support/fake-io.ts";
 import { plantedLog, plantedPage } from "../../test/support/planted-engine.ts";
@@ -47,6 +48,17 @@ describe("manx engine fit", () => {
     const document = fittedDocumentSchema.parse(JSON.parse(readFileSync(output, "utf8")));
     expect(document.fittedOn.requests).toBe(60);
     expect(document.engine).toMatchObject({ gpu: "h100-sxm", ahead: true, admission: "step" });
+  });
+
+  it("reads a log packed with gzip, and says so if it is cut off", async () => {
+    const packed = gzipSync(readFileSync(csv));
+    const whole = join(folder, "log.csv.gz");
+    writeFileSync(whole, packed);
+    expect((await runFit("--log", whole, "--replays", "5")).code).toBe(0);
+    writeFileSync(whole, packed.subarray(0, packed.length >> 1));
+    const { code, io } = await runFit("--log", whole);
+    expect(code).toBe(2);
+    expect(io.err).toContain("error MANX_FILE_UNREADABLE: a gzip file is cut off");
   });
 
   it("fits to saved looks at the metrics, and takes the KV memory's size from them", async () => {

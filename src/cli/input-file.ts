@@ -1,10 +1,11 @@
-/** A whole file or standard input as text, up to a bound. */
+/** A whole file or standard input as text, unpacked if it is gzip, up to a bound. */
 import { createReadStream } from "node:fs";
+import { gunzipSync } from "node:zlib";
 import { ManxError } from "../core/index.ts";
 
 /**
  * @param path `-` is standard input.
- * @throws MANX_FILE_UNREADABLE if it cannot be read or has more than `bytesMax`.
+ * @throws MANX_FILE_UNREADABLE if it cannot be read, is a damaged gzip, or has more than `bytesMax`, unpacked.
  */
 export async function readInput(path: string, bytesMax: number): Promise<string> {
   const source = path === "-" ? process.stdin : createReadStream(path);
@@ -31,5 +32,21 @@ export async function readInput(path: string, bytesMax: number): Promise<string>
       expected: `at most ${bytesMax} bytes`,
     });
   }
-  return Buffer.concat(pieces).toString("utf8");
+  return unpacked(Buffer.concat(pieces), path, bytesMax).toString("utf8");
+}
+
+function unpacked(bytes: Buffer, path: string, bytesMax: number): Buffer {
+  if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return bytes;
+  try {
+    return gunzipSync(bytes, { maxOutputLength: bytesMax });
+  } catch (thrown) {
+    const cause = thrown as NodeJS.ErrnoException;
+    throw new ManxError("MANX_FILE_UNREADABLE", {
+      what: "a gzip file is cut off, damaged, or longer than this command reads",
+      where: path,
+      expected: `at most ${bytesMax} bytes unpacked`,
+      got: cause.code ?? cause.message,
+      cause,
+    });
+  }
 }

@@ -97,7 +97,7 @@ function nextCommand({ config, engines, pools }: PlanCandidate, flags: PlanFlags
         : "";
   return (
     `manx engine --model ${config.model} --gpu ${config.gpu} --ranks ${config.ranks}${cost} ` +
-    `--tokens ${config.tokensMax} --context ${config.contextMax} --memory ${config.memory} ` +
+    `--tokens ${config.tokensMax} --sequences ${config.sequencesMax} --context ${config.contextMax} --memory ${config.memory} ` +
     `--scheduling ${config.scheduling}${fleet}`
   );
 }

@@ -60,13 +60,10 @@ export function describePlan(config: EngineConfig, engines: number, pools?: Pool
 
 /** `2 × TP4, 2048`: short, for the head of a column. The GPU is the same in all of them. */
 export function planHead({ config, engines, pools }: PlanCandidate): string {
-  const group = config.ranks === 1 ? "GPU" : `TP${config.ranks}`;
-  const fleet =
-    pools !== undefined
-      ? `${pools.prefill}p+${pools.decode}d × ${group}`
-      : engines === 1
-        ? `1 ${group}`
-        : `${engines} × ${group}`;
+  const one = config.ranks === 1 ? "1 GPU" : `TP${config.ranks}`;
+  const many = one.replace("1 ", "");
+  const count = pools === undefined ? String(engines) : `${pools.prefill}p+${pools.decode}d`;
+  const fleet = engines === 1 ? one : `${count} × ${many}`;
   const step = config.scheduling === "chunked" ? `chunk ${config.tokensMax}` : "whole";
   const memory = config.memory === "radix" ? ", radix" : "";
   return `${fleet}, ${step}${memory}`;
