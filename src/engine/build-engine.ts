@@ -102,8 +102,19 @@ export function buildEngine(config: EngineConfig, options: BuildOptions): Engine
           scheduler: new SpeculativeScheduler(plain, cost, speculation, config.tokensMax),
           priced: withDrafts(swapped),
         };
-  const { wrapKv: _, ...driving } = options;
-  return new Engine({ ...driving, scheduler, cost: priced, contextMax: config.contextMax });
+  // Field by field: the driver reads these in every step, and a rest pattern makes an object that is slow to read.
+  return new Engine({
+    clock: options.clock,
+    sink: options.sink,
+    scheduler,
+    cost: priced,
+    contextMax: config.contextMax,
+    ...(options.checked !== undefined && { checked: options.checked }),
+    ...(options.readyUs !== undefined && { readyUs: options.readyUs }),
+    ...(options.interference !== undefined && { interference: options.interference }),
+    ...(options.lagLimitUs !== undefined && { lagLimitUs: options.lagLimitUs }),
+    ...(options.afterStep !== undefined && { afterStep: options.afterStep }),
+  });
 }
 
 /** In blocks of the GPU's memory; where that has none, in tokens. */
