@@ -1,138 +1,171 @@
 /**
- * What the gateway adds, and what it can carry, as difference and ratio to the same load sent direct, in interleaved pairs:
- * absolute figures of a shared machine mean little, pairs a few seconds apart do.
+ * What the gateway adds, and what it can carry, as difference and ratio to the same load sent direct, in interleaved rounds
+ * with other proxies beside it: absolute figures of a shared machine mean little, runs a few seconds apart do.
  *
- *     npx tsx bench/gateway.ts [--short] [--pairs 5]
+ *     npm run bench:gateway [-- --short] [-- --rounds 5] [-- --peers nginx,haproxy,caddy,portkey]
+ *
+ * `armed` is the gateway with a deadline, retries, hedging, lanes and an access log; `plain` has its defaults. A peer that
+ * is not installed is left out and named.
  */
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { sampleQuantile } from "../src/stats/index.ts";
 import { closedLoop, openLoop } from "./gateway/client.ts";
 import { build, type Process, startGatewayProcess, startMock } from "./gateway/processes.ts";
+import { PEER_NAMES, startPeer } from "./peers/proxies.ts";
 
 const { values } = parseArgs({
-  options: { short: { type: "boolean", default: false }, pairs: { type: "string" } },
+  options: {
+    short: { type: "boolean", default: false },
+    rounds: { type: "string" },
+    peers: { type: "string" },
+  },
 });
-const pairs = Number(values.pairs ?? (values.short ? 1 : 5));
+const rounds = Number(values.rounds ?? (values.short ? 1 : 5));
 const openMs = values.short ? 3_000 : 8_000;
 const closedMs = values.short ? 1_500 : 3_000;
+const wanted = (values.peers ?? (values.short ? "" : PEER_NAMES.join(",")))
+  .split(",")
+  .filter(Boolean);
 
-interface Samples {
-  readonly json: number[];
-  readonly ttft: number[];
-  readonly gaps: number[];
-  readonly jsonPerS: number[];
-  readonly streamsPerS: number[];
-  /** Each pair's own p50 and p99, for differences within pairs. */
-  readonly jsonQuantiles: [number, number][];
-  readonly ttftQuantiles: [number, number][];
-  errors: number;
+interface Side {
+  readonly name: string;
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** undefined: the mock itself. */
+  readonly process?: Process;
+  readonly rounds: Round[];
 }
 
-function empty(): Samples {
-  return {
-    json: [],
-    ttft: [],
-    gaps: [],
-    jsonPerS: [],
-    streamsPerS: [],
-    jsonQuantiles: [],
-    ttftQuantiles: [],
-    errors: 0,
-  };
+/** What one side has shown in one round. */
+interface Round {
+  readonly jsonMs: readonly number[];
+  readonly ttftMs: readonly number[];
+  readonly gapsMs: readonly number[];
+  readonly jsonPerS: number;
+  readonly streamsPerS: number;
+  readonly errors: number;
 }
 
-function quantile(values: readonly number[], q: number): number {
+function quantile(of: readonly number[], q: number): number {
   return sampleQuantile(
-    [...values].sort((a, b) => a - b),
+    [...of].sort((a, b) => a - b),
     q,
   ).value;
 }
 
-async function measure(url: string, seed: number, into: Samples): Promise<void> {
-  const open = { warmMs: 1_000, runMs: openMs, seed };
+const median = (of: readonly number[]): number => quantile(of, 0.5);
+
+async function measure({ url, headers = {} }: Side, seed: number): Promise<Round> {
+  const open = { warmMs: 1_000, runMs: openMs, seed, headers };
   const json = await openLoop(url, { ...open, model: "mock", perS: 100 });
   const streams = await openLoop(url, { ...open, model: "mock-20-5", perS: 50 });
-  const closed = { connections: 32, warmMs: 500, runMs: closedMs };
+  const closed = { connections: 32, warmMs: 500, runMs: closedMs, headers };
   const jsonCeiling = await closedLoop(url, { ...closed, model: "mock" });
   const streamCeiling = await closedLoop(url, { ...closed, model: "mock-64-0" });
-  into.json.push(...json.latenciesMs);
-  into.ttft.push(...streams.latenciesMs);
-  into.gaps.push(...streams.gapsMs);
-  into.jsonQuantiles.push([quantile(json.latenciesMs, 0.5), quantile(json.latenciesMs, 0.99)]);
-  into.ttftQuantiles.push([
-    quantile(streams.latenciesMs, 0.5),
-    quantile(streams.latenciesMs, 0.99),
-  ]);
-  into.jsonPerS.push(jsonCeiling.perS);
-  into.streamsPerS.push(streamCeiling.perS);
-  into.errors += json.errors + streams.errors + jsonCeiling.errors + streamCeiling.errors;
+  return {
+    jsonMs: json.latenciesMs,
+    ttftMs: streams.latenciesMs,
+    gapsMs: streams.gapsMs,
+    jsonPerS: jsonCeiling.perS,
+    streamsPerS: streamCeiling.perS,
+    errors: json.errors + streams.errors + jsonCeiling.errors + streamCeiling.errors,
+  };
 }
 
-function median(values: readonly number[]): number {
-  return quantile(values, 0.5);
+/** Median over rounds of the difference to the direct run of the same round, of one quantile. */
+function added(side: Side, direct: Side, of: "jsonMs" | "ttftMs" | "gapsMs", q: number): string {
+  const each = side.rounds.map(
+    (round, i) => quantile(round[of], q) - quantile(direct.rounds[i]![of], q),
+  );
+  const value = median(each);
+  return `${value >= 0 ? "+" : ""}${value.toFixed(2)}`;
 }
 
-/** Median over pairs of the difference of one quantile. */
-function added(
-  through: Samples,
-  direct: Samples,
-  of: "jsonQuantiles" | "ttftQuantiles",
-  at: 0 | 1,
-) {
-  return median(through[of].map((pair, i) => pair[at] - direct[of][i]![at]));
+function ratio(side: Side, direct: Side, of: "jsonPerS" | "streamsPerS"): string {
+  const each = side.rounds.map((round, i) => round[of] / direct.rounds[i]![of]);
+  return `${median(each).toFixed(2)} (${Math.min(...each).toFixed(2)} to ${Math.max(...each).toFixed(2)})`;
 }
 
-function ratios(through: readonly number[], direct: readonly number[]): string {
-  const each = through.map((value, i) => value / direct[i]!);
-  const range = `${Math.min(...each).toFixed(2)} to ${Math.max(...each).toFixed(2)}`;
-  return `${median(each).toFixed(2)} x direct (${range}; ${median(through).toFixed(0)}/s against ${median(direct).toFixed(0)}/s)`;
-}
-
-function residentMb(child: Process): string {
+function residentMb({ process: child }: Side): string {
+  if (child === undefined) return "";
   const line = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"));
-  return line === null ? "unknown" : (Number(line[1]) / 1_024).toFixed(0);
+  return line === null ? "unknown" : `${(Number(line[1]) / 1_024).toFixed(0)} MB`;
 }
 
-function latencyRow(name: string, of: "json" | "ttft" | "gaps", through: Samples, direct: Samples) {
-  const show = (values: readonly number[]): string =>
-    `p50 ${quantile(values, 0.5).toFixed(2)} p99 ${quantile(values, 0.99).toFixed(2)} ms (n ${values.length})`;
-  return `${name}: direct ${show(direct[of])}, gateway ${show(through[of])}`;
+function row(side: Side, direct: Side): string {
+  const count = (of: "jsonMs" | "ttftMs"): number =>
+    side.rounds.reduce((sum, round) => sum + round[of].length, 0);
+  const pair = (of: "jsonMs" | "ttftMs"): string =>
+    `${added(side, direct, of, 0.5)} / ${added(side, direct, of, 0.99)} (n ${count(of)})`;
+  const errors = side.rounds.reduce((sum, round) => sum + round.errors, 0);
+  const cells = [
+    side.name,
+    pair("jsonMs"),
+    pair("ttftMs"),
+    added(side, direct, "gapsMs", 0.99),
+    ratio(side, direct, "jsonPerS"),
+    ratio(side, direct, "streamsPerS"),
+    residentMb(side),
+    String(errors),
+  ];
+  return `| ${cells.join(" | ")} |`;
+}
+
+function directLine({ rounds: all }: Side): string {
+  const p = (of: "jsonMs" | "ttftMs" | "gapsMs", q: number): string =>
+    median(all.map((round) => quantile(round[of], q))).toFixed(2);
+  const perS = (of: "jsonPerS" | "streamsPerS"): string =>
+    median(all.map((round) => round[of])).toFixed(0);
+  return (
+    `direct: JSON ${p("jsonMs", 0.5)} / ${p("jsonMs", 0.99)} ms, TTFT ${p("ttftMs", 0.5)} / ${p("ttftMs", 0.99)} ms, ` +
+    `largest gap p99 ${p("gapsMs", 0.99)} ms, ceilings ${perS("jsonPerS")} JSON/s and ${perS("streamsPerS")} streams/s`
+  );
 }
 
 await build();
 const mock = await startMock();
-const gateway = await startGatewayProcess(mock.url);
-const direct = empty();
-const through = empty();
+const log = join(mkdtempSync(join(tmpdir(), "manx-bench-")), "access.log");
+const armedFlags = ["--lanes", "--hedge", "--deadline", "120s", "--access-log", log];
+const direct: Side = { name: "direct", url: mock.url, rounds: [] };
+const sides: Side[] = [];
+const add = (name: string, child: Process, headers = {}): void => {
+  sides.push({ name, url: child.url, process: child, headers, rounds: [] });
+};
+const absent: string[] = [];
 try {
-  for (let pair = 0; pair < pairs; pair += 1) {
-    // The order alternates, so that a drift of the machine does not favour one side.
-    const sides: [string, Samples][] = [
-      [mock.url, direct],
-      [gateway.url, through],
-    ];
-    if (pair % 2 === 1) sides.reverse();
-    for (const [url, into] of sides) await measure(url, pair, into);
-    process.stderr.write(`pair ${pair + 1} of ${pairs} done\n`);
+  add("manx, armed", await startGatewayProcess(mock.url, armedFlags));
+  add("manx, plain", await startGatewayProcess(mock.url));
+  for (const name of wanted) {
+    const peer = await startPeer(name, mock.url);
+    if (peer === undefined) absent.push(name);
+    else add(name, peer, peer.headers);
   }
-  const row = (at: 0 | 1, of: "jsonQuantiles" | "ttftQuantiles"): string =>
-    added(through, direct, of, at).toFixed(2);
+  for (let round = 0; round < rounds; round += 1) {
+    // The order alternates, so that a drift of the machine does not favour one side.
+    const order = [direct, ...sides];
+    if (round % 2 === 1) order.reverse();
+    for (const side of order) {
+      side.rounds.push(await measure(side, round));
+      process.stderr.write(`round ${round + 1} of ${rounds}: ${side.name} done\n`);
+    }
+  }
   console.log(
     [
-      `${pairs} interleaved pairs; 100 JSON/s, then 50 streams/s of 20 events 5 ms apart; Node ${process.version}`,
-      latencyRow("JSON", "json", through, direct),
-      `  added p50 ${row(0, "jsonQuantiles")} p99 ${row(1, "jsonQuantiles")} ms (goal 0.6, 2.0)`,
-      latencyRow("TTFT", "ttft", through, direct),
-      `  added p50 ${row(0, "ttftQuantiles")} p99 ${row(1, "ttftQuantiles")} ms (goal 0.5, 1.5)`,
-      latencyRow("largest gap", "gaps", through, direct),
-      `JSON ceiling, 32 connections: ${ratios(through.jsonPerS, direct.jsonPerS)} (goal 0.30)`,
-      `stream ceiling, 64 events: ${ratios(through.streamsPerS, direct.streamsPerS)} (goal 0.55)`,
-      `errors: direct ${direct.errors}, gateway ${through.errors}; gateway resident ${residentMb(gateway)} MB`,
-      "no peer beside it yet: nginx and HAProxy would need to be installed",
+      `${rounds} interleaved rounds; 100 JSON/s, then 50 streams/s of 20 events 5 ms apart; ceilings over 32 connections,`,
+      `streams of 64 events without gap; Node ${process.version}; added = difference to direct in the same round, ms`,
+      directLine(direct),
+      "",
+      "| | JSON added p50 / p99 | TTFT added p50 / p99 | largest gap p99 added | JSON ceiling x direct | streams x direct | resident | errors |",
+      "| --- | --- | --- | --- | --- | --- | --- | --- |",
+      "| goal | 0.6 / 2.0 | 0.5 / 1.5 | 2 | 0.30 | 0.55 | 200 MB | 0 |",
+      ...sides.map((side) => row(side, direct)),
+      ...(absent.length === 0 ? [] : [`not installed here: ${absent.join(", ")}`]),
     ].join("\n"),
   );
 } finally {
-  await gateway.stop();
+  for (const { process: child } of sides) await child?.stop();
   await mock.stop();
 }

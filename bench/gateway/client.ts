@@ -17,6 +17,16 @@ function body(model: string): string {
   return JSON.stringify({ model, stream, messages: [{ role: "user", content: PROMPT }] });
 }
 
+interface Sent {
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+function sent(model: string, more: Readonly<Record<string, string>> = {}): Sent {
+  const headers = { "content-type": "application/json", authorization: "Bearer x", ...more };
+  return { body: body(model), headers };
+}
+
 interface Seen {
   firstMs: number;
   largestGapMs: number;
@@ -24,15 +34,15 @@ interface Seen {
 }
 
 /** One call by undici's handlers, the cheapest client there is, so that the client's own cost stays small. */
-function call(pool: Pool, payload: string, done: (seen: Seen) => void): void {
+function call(pool: Pool, request: Sent, done: (seen: Seen) => void): void {
   const seen: Seen = { firstMs: Number.NaN, largestGapMs: 0, ok: true };
   let lastMs = Number.NaN;
   pool.dispatch(
     {
       method: "POST",
       path: "/v1/chat/completions",
-      headers: { "content-type": "application/json", authorization: "Bearer x" },
-      body: payload,
+      headers: request.headers,
+      body: request.body,
     },
     {
       onRequestStart: () => undefined,
@@ -54,13 +64,20 @@ function call(pool: Pool, payload: string, done: (seen: Seen) => void): void {
 /** Poisson arrivals. @param warmMs at the start is not counted. */
 export async function openLoop(
   url: string,
-  options: { model: string; perS: number; warmMs: number; runMs: number; seed: number },
+  options: {
+    model: string;
+    perS: number;
+    warmMs: number;
+    runMs: number;
+    seed: number;
+    headers?: Readonly<Record<string, string>>;
+  },
 ): Promise<OpenLoop> {
   const { model, perS, warmMs, runMs, seed } = options;
   const pool = new Pool(url, { keepAliveTimeout: 120_000, pipelining: 1 });
   const random = new Random(seed, "arrivals");
   const result: OpenLoop = { latenciesMs: [], gapsMs: [], errors: 0 };
-  const payload = body(model);
+  const payload = sent(model, options.headers);
   const startMs = performance.now();
   let errors = 0;
   const calls: Promise<void>[] = [];
@@ -93,11 +110,17 @@ export async function openLoop(
 /** @returns whole answers per second, over `connections` that ask again as soon as they are answered. */
 export async function closedLoop(
   url: string,
-  options: { model: string; connections: number; warmMs: number; runMs: number },
+  options: {
+    model: string;
+    connections: number;
+    warmMs: number;
+    runMs: number;
+    headers?: Readonly<Record<string, string>>;
+  },
 ): Promise<{ perS: number; errors: number }> {
   const { model, connections, warmMs, runMs } = options;
   const pool = new Pool(url, { connections, keepAliveTimeout: 120_000, pipelining: 1 });
-  const payload = body(model);
+  const payload = sent(model, options.headers);
   const startMs = performance.now();
   let answers = 0;
   let errors = 0;

@@ -63,7 +63,11 @@ export function startMock(): Promise<Process> {
   return start(["--import", "tsx", `${root}bench/gateway/mock-upstream.ts`], /^(http\S+)/);
 }
 
-export function startGatewayProcess(upstream: string): Promise<Process> {
+/** @param more flags. */
+export function startGatewayProcess(
+  upstream: string,
+  more: readonly string[] = [],
+): Promise<Process> {
   const args = [`${BUILT}/cli/main.js`, "gateway", "--upstream", upstream, "--port", "0"];
-  return start([...args, "--drain", "1s"], /gateway: (http\S+)/);
+  return start([...args, "--drain", "1s", ...more], /gateway: (http\S+)/);
 }
