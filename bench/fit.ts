@@ -53,11 +53,16 @@ function printErrors(name: string, errors: readonly FigureError[]): void {
   console.log(`  ${name.padEnd(34)}${cells.map((cell) => cell.padEnd(20)).join("")}`);
 }
 
-function printLog({ run, gpu, sequencesMax, kvTokens }: (typeof LOGS)[number]): void {
+async function printLog({
+  run,
+  gpu,
+  sequencesMax,
+  kvTokens,
+}: (typeof LOGS)[number]): Promise<void> {
   const requests = readLog(run);
   const config: EngineConfig = { ...VLLM, gpu, sequencesMax, kvTokens, contextMax: 32_768 };
   const startMs = performance.now();
-  const fit = fitLog({ requests, config, replaysMax: REPLAYS_MAX });
+  const fit = await fitLog({ requests, config, replaysMax: REPLAYS_MAX });
   const seconds = ((performance.now() - startMs) / 1_000).toFixed(0);
   const n = fit.error[0]?.n ?? 0;
   console.log(`\nvLLM 0.19 on ${run}: |error| by request, median / p90, %, n ${n}`);
@@ -119,7 +124,7 @@ interface StageErrors {
   readonly sheet: WindowMeans;
 }
 
-function printStages(): void {
+async function printStages(): Promise<void> {
   console.log(
     "\nvLLM 0.15: each stage predicted by a fit to the other one's means, error of the mean, %",
   );
@@ -128,21 +133,21 @@ function printStages(): void {
   for (const run of servedRuns()) {
     if (run.stages.length !== 2 || !MODEL_NAMES.includes(run.model.name)) continue;
     const [low, high] = [windowOf(run, 0), windowOf(run, 1)];
-    upwards.push(printStage(run, low, high, 1));
-    downwards.push(printStage(run, high, low, 0));
+    upwards.push(await printStage(run, low, high, 1));
+    downwards.push(await printStage(run, high, low, 0));
   }
   printMedians("from the lower load to the higher", upwards);
   printMedians("from the higher load to the lower", downwards);
 }
 
-function printStage(
+async function printStage(
   run: ServedRun,
   seen: ReplayedWindow,
   unseen: ReplayedWindow,
   stage: number,
-): StageErrors {
+): Promise<StageErrors> {
   const cost = costOf(seen.config);
-  const fit = fitCoefficients({
+  const fit = await fitCoefficients({
     evidence: new WindowEvidence([seen]),
     start: { coefficients: nearestCoefficients(cost), requestUs: 0 },
     strength: 1e-3,
@@ -178,5 +183,5 @@ function shown(errors: WindowMeans): string {
   );
 }
 
-for (const log of LOGS) printLog(log);
-printStages();
+for (const log of LOGS) await printLog(log);
+await printStages();

@@ -102,6 +102,14 @@ describe("manx engine fit", () => {
     expect(gone.io.err).not.toContain("secret");
   });
 
+  it("ends at Ctrl-C between two replays, with nothing on stdout", async () => {
+    const io = new FakeIo();
+    io.pull();
+    expect(await runProgram(makeProgram(io), ["engine", "fit", "--log", csv], io)).toBe(130);
+    expect(io.out).toBe("");
+    expect(io.err).toContain("MANX_INTERRUPTED");
+  });
+
   it.each([
     [[], "MANX_FLAG_MISSING", "--log"],
     [["--log", csv, "--metrics", "x"], "MANX_FLAG_VALUE", "either --log or --metrics"],

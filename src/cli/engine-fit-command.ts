@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import { ManxError, parseDurationUs, US_PER_S } from "../core/index.ts";
 import type { EngineConfig } from "../engine/index.ts";
 import type { EngineFacts, FittedDocument } from "../explain/index.ts";
+import { breath } from "./breath.ts";
 import { parseCount } from "./flag-values.ts";
 import { readInput } from "./input-file.ts";
 import type { Io } from "./io.ts";
@@ -75,10 +76,7 @@ export function addEngineFitCommand(engine: Command, io: Io): void {
 async function runFit(flags: FitFlags, io: Io): Promise<void> {
   const numbers = readNumbers(flags);
   refuseUnlessOne(flags);
-  const [{ ENGINE_DEFAULTS, findGpu, findModel }, explain] = await Promise.all([
-    import("../engine/index.ts"),
-    import("../explain/index.ts"),
-  ]);
+  const { ENGINE_DEFAULTS, findGpu, findModel } = await import("../engine/index.ts");
   findModel(flags.model, "--model");
   findGpu(flags.gpu, "--gpu");
   const output = flags.output === undefined ? undefined : openOutput(flags.output, io);
@@ -99,24 +97,23 @@ async function runFit(flags: FitFlags, io: Io): Promise<void> {
     replaysMax: numbers.replaysMax,
     startedMs: io.clock.wallMs(),
     command: commandOf(flags),
-    onProgress: (text, share) => progress.show(text, share),
+    onProgress: async (text, share) => {
+      progress.show(text, share);
+      await breath(io.interrupt);
+    },
   };
-  const document =
-    flags.log === undefined
-      ? await fitToMetrics(flags.metrics!, numbers, details, explain, io)
-      : explain.fitRequestLog({
-          ...details,
-          log: explain.readRequestLog(await readInput(flags.log, LOG_BYTES_MAX), flags.log),
-          limit: numbers.limit,
-        });
-  progress.clear();
+  let document: FittedDocument;
+  try {
+    document = await fitted(flags, numbers, details, progress, io);
+  } finally {
+    progress.clear();
+  }
   const json = `${JSON.stringify(document)}\n`;
   output?.write(json);
   output?.close();
   if (flags.output !== "-") io.stdout.write(flags.json === true ? json : await drawn(document, io));
 }
 
-type Explain = typeof import("../explain/index.ts");
 type Details = import("../explain/index.ts").FitDetails;
 
 function refuseUnlessOne({ log, metrics }: FitFlags): void {
@@ -135,14 +132,19 @@ function refuseUnlessOne({ log, metrics }: FitFlags): void {
   });
 }
 
-async function fitToMetrics(
-  sources: readonly string[],
-  { intervalUs, intervals }: Numbers,
+async function fitted(
+  { log: path, metrics: sources = [] }: FitFlags,
+  { intervalUs, intervals, limit }: Numbers,
   details: Details,
-  explain: Explain,
+  progress: ProgressLine,
   io: Io,
 ): Promise<FittedDocument> {
-  const onWait = (text: string, share: number): void => details.onProgress?.(text, share);
+  const explain = await import("../explain/index.ts");
+  if (path !== undefined) {
+    const log = explain.readRequestLog(await readInput(path, LOG_BYTES_MAX), path);
+    return explain.fitRequestLog({ ...details, log, limit });
+  }
+  const onWait = (text: string, share: number): void => progress.show(text, share);
   const looks = await lookAtMetrics({ sources, intervalUs, intervals, onWait }, io);
   const pages = looks.map(({ text, where }) => new explain.MetricsPage(text, where));
   const facts = explain.engineFacts(pages.at(-1)!);
@@ -226,7 +228,7 @@ function commandOf(flags: FitFlags): string {
 }
 
 function bare(source: string): string {
-  return source.replace(/^(https?:\/\/)[^/@]*@/i, "$1");
+  return source.replace(/^(https?:\/\/)(?:[^/@]*@)?([^?#]*).*$/i, "$1$2");
 }
 
 async function drawn(document: FittedDocument, io: Io): Promise<string> {

@@ -4,6 +4,7 @@ import { ManxError } from "../core/index.ts";
 import type { EngineConfig } from "../engine/index.ts";
 import type { GivenCost } from "../explain/index.ts";
 import type { RequestBudgets, ResultDocument, Trace } from "../load/index.ts";
+import { breath } from "./breath.ts";
 import { needed, parseCount, parseFactor } from "./flag-values.ts";
 import { readInput } from "./input-file.ts";
 import type { Io } from "./io.ts";
@@ -77,7 +78,7 @@ async function runPlan(flags: PlanFlags, io: Io): Promise<void> {
       : parseCount(flags.context, "--context", longest, 100_000_000);
   const startedMs = io.clock.wallMs();
   const progress = new ProgressLine(io);
-  const plan = explain.planEngine({
+  const search = explain.planEngine({
     ...engine,
     requests: trace.requests,
     workload: `${trace.path}, ${trace.requests.length} requests`,
@@ -85,9 +86,12 @@ async function runPlan(flags: PlanFlags, io: Io): Promise<void> {
     gpusMax,
     contextMax,
     // The search does not know how long it is; it has rarely been more than thirty.
-    onStep: (text, looked) => progress.show(text, looked / (looked + 8)),
+    onStep: async (text, looked) => {
+      progress.show(text, looked / (looked + 8));
+      await breath(io.interrupt);
+    },
   });
-  progress.clear();
+  const plan = await search.finally(() => progress.clear());
   const document = planDocument({
     load,
     explain,

@@ -30,20 +30,24 @@ const base: PlanOptions = {
 };
 
 describe("planEngine", () => {
-  it("takes one GPU where one is enough, and more only where it is not", () => {
-    const easy = planEngine(base);
+  it("takes one GPU where one is enough, and more only where it is not", async () => {
+    const easy = await planEngine(base);
     expect(easy.met).toBe(true);
     expect(easy.candidates[0]!.gpus).toBe(1);
     expect(easy.candidates.length).toBeGreaterThanOrEqual(3);
-    const hard = planEngine({ ...base, requests: poisson(600, 80, 1_500, 150), contextMax: 2_048 });
+    const hard = await planEngine({
+      ...base,
+      requests: poisson(600, 80, 1_500, 150),
+      contextMax: 2_048,
+    });
     expect(hard.met).toBe(true);
     expect(hard.candidates[0]!.gpus).toBeGreaterThan(1);
     const fewer = hard.candidates.filter(({ gpus }) => gpus < hard.candidates[0]!.gpus);
     expect(fewer.every(({ strain }) => strain > 1)).toBe(true);
   });
 
-  it("orders what meets the limits by GPUs and then by strain", () => {
-    const { candidates } = planEngine(base);
+  it("orders what meets the limits by GPUs and then by strain", async () => {
+    const { candidates } = await planEngine(base);
     const meeting = candidates.filter(({ strain }) => strain <= 1);
     expect(meeting.map(({ gpus }) => gpus)).toEqual(
       meeting.map(({ gpus }) => gpus).sort((a, b) => a - b),
@@ -51,23 +55,27 @@ describe("planEngine", () => {
     expect(candidates.slice(0, meeting.length)).toEqual(meeting);
   });
 
-  it("says that limits are out of reach instead of bending them", () => {
-    const plan = planEngine({ ...base, limits: { itlUs: 1_000 }, gpusMax: 2 });
+  it("says that limits are out of reach instead of bending them", async () => {
+    const plan = await planEngine({ ...base, limits: { itlUs: 1_000 }, gpusMax: 2 });
     expect(plan.met).toBe(false);
     expect(plan.candidates[0]!.strain).toBeGreaterThan(1);
   });
 
-  it("skips parallelism that cannot exist, with the sum, and refuses if none can", () => {
-    const plan = planEngine({ ...base, model: "llama-3.1-70b", requests: poisson(20, 1, 100, 5) });
+  it("skips parallelism that cannot exist, with the sum, and refuses if none can", async () => {
+    const plan = await planEngine({
+      ...base,
+      model: "llama-3.1-70b",
+      requests: poisson(20, 1, 100, 5),
+    });
     expect(plan.impossible[0]).toMatchObject({ ranks: 1 });
     expect(plan.candidates.every(({ config }) => config.ranks >= 2)).toBe(true);
-    expect(() => planEngine({ ...base, model: "llama-3.1-70b", gpusMax: 1 })).toThrow(
+    await expect(planEngine({ ...base, model: "llama-3.1-70b", gpusMax: 1 })).rejects.toThrow(
       expect.objectContaining({ code: "MANX_CONFIG_IMPOSSIBLE" }),
     );
   });
 
-  it("says how to set up vLLM like it, and SGLang where memory is a radix tree", () => {
-    const best = planEngine(base).candidates[0]!;
+  it("says how to set up vLLM like it, and SGLang where memory is a radix tree", async () => {
+    const best = (await planEngine(base)).candidates[0]!;
     expect(engineFlags(best)).toMatch(
       /^vllm serve --tensor-parallel-size 1 .*--max-model-len 1024/,
     );
@@ -75,28 +83,28 @@ describe("planEngine", () => {
     expect(engineFlags(radix)).toMatch(/sglang.* --tp 1 --chunked-prefill-size \d+/);
   });
 
-  it("looks at both prefix memories where prompts begin alike, and keeps the plainer if it is as good", () => {
+  it("looks at both prefix memories where prompts begin alike, and keeps the plainer if it is as good", async () => {
     const requests = base.requests.map((one, i) => ({ ...one, blockHashes: [1, 100 + i] }));
-    const { candidates } = planEngine({ ...base, requests });
+    const { candidates } = await planEngine({ ...base, requests });
     expect(new Set(candidates.map(({ config }) => config.memory))).toEqual(
       new Set(["prefix", "radix"]),
     );
     expect(candidates[0]!.config.memory).toBe("prefix");
   });
 
-  it("looks at prefill and decode apart, and takes it where tight gaps make chunks expensive", () => {
+  it("looks at prefill and decode apart, and takes it where tight gaps make chunks expensive", async () => {
     // Long prompts all the time: in one engine either the gaps are long or the chunks are many.
     const requests = poisson(150, 8, 6_000, 60);
     const limits = { ttftUs: 1_500_000, itlUs: 16_000 };
-    const plan = planEngine({ ...base, requests, limits, contextMax: 8_192 });
+    const plan = await planEngine({ ...base, requests, limits, contextMax: 8_192 });
     expect(plan.met).toBe(true);
     expect(plan.candidates[0]!.pools).toBeDefined();
     const together = plan.losers.find(({ lever }) => lever === "prefill and decode together")!;
     expect(together.why).toMatch(/ITL p99 .* × its limit|meets the limits on \d+ GPUs instead/);
   });
 
-  it("says of the best of each other kind why it is not recommended, with the figure and its n", () => {
-    const { losers } = planEngine(base);
+  it("says of the best of each other kind why it is not recommended, with the figure and its n", async () => {
+    const { losers } = await planEngine(base);
     expect(losers.length).toBeGreaterThanOrEqual(3);
     for (const { why } of losers) {
       expect(why).toMatch(/\(n \d+\)$|on \d+ GPUs instead of \d+$|^refuses \d+ of/);
@@ -104,7 +112,7 @@ describe("planEngine", () => {
     expect(losers.map(({ lever }) => lever)).toContain("whole prompts");
   });
 
-  it("plans with fitted prices for the ranks that they hold for, and no others", () => {
+  it("plans with fitted prices for the ranks that they hold for, and no others", async () => {
     const slow: FittedCostText = {
       schemaVersion: 1,
       coefficients: {
@@ -125,10 +133,10 @@ describe("planEngine", () => {
       ahead: true,
       admission: "step",
     } as const;
-    const plan = planEngine({ ...base, limits: { itlUs: 30_000 }, engine, ranks: [2] });
+    const plan = await planEngine({ ...base, limits: { itlUs: 30_000 }, engine, ranks: [2] });
     expect(plan.met).toBe(false);
     expect(plan.candidates.every(({ config }) => config.ranks === 2)).toBe(true);
-    const met = planEngine({ ...base, limits: { itlUs: 900_000 }, engine, ranks: [2] });
+    const met = await planEngine({ ...base, limits: { itlUs: 900_000 }, engine, ranks: [2] });
     expect(met.met).toBe(true);
     // A step that is composed ahead has to be chunked.
     for (const { config } of met.candidates) {
@@ -136,9 +144,11 @@ describe("planEngine", () => {
     }
   });
 
-  it("gives the same plan for the same workload", () => {
-    const told = (): unknown =>
-      planEngine(base).candidates.map(({ replayOptions, strain }) => [replayOptions.name, strain]);
-    expect(told()).toEqual(told());
+  it("gives the same plan for the same workload", async () => {
+    const told = async (): Promise<unknown> => {
+      const { candidates } = await planEngine(base);
+      return candidates.map(({ replayOptions, strain }) => [replayOptions.name, strain]);
+    };
+    expect(await told()).toEqual(await told());
   });
 });

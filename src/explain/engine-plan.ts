@@ -41,7 +41,8 @@ export interface PlanOptions {
   readonly engine?: Partial<EngineConfig>;
   /** Degrees of tensor parallelism to look at; a fitted cost holds for one. Default 1, 2, 4, 8. */
   readonly ranks?: readonly number[];
-  readonly onStep?: (text: string, looked: number) => void;
+  /** Waited for before each replay, so that a long search can be watched and interrupted. */
+  readonly onStep?: (text: string, looked: number) => Promise<void> | void;
 }
 
 export interface LosingLever {
@@ -72,12 +73,12 @@ const SPLITS_MAX = 2;
 const TYPICAL_BATCH = 64;
 
 /** @throws MANX_NAME_UNKNOWN, MANX_CONFIG_IMPOSSIBLE if no degree of parallelism can exist. */
-export function planEngine(options: PlanOptions): EnginePlan {
+export async function planEngine(options: PlanOptions): Promise<EnginePlan> {
   const search = new Search(options);
   const { bases, impossible } = search.possibleBases();
-  for (const base of bases) search.fewestReplicas(base);
-  search.tune();
-  search.split(bases);
+  for (const base of bases) await search.fewestReplicas(base);
+  await search.tune();
+  await search.split(bases);
   const candidates = search.ranking();
   const best = candidates[0]!;
   return {
@@ -131,52 +132,52 @@ class Search {
   }
 
   /** Doubles until the limits are met, then halves the gap: the limits are met from some number of replicas on. */
-  fewestReplicas(base: EngineConfig): void {
+  async fewestReplicas(base: EngineConfig): Promise<void> {
     const most = Math.floor(this.#options.gpusMax / base.ranks);
     let tooFew = 0;
     let enough = 1;
-    while (enough <= most && !this.#meets(base, enough)) {
+    while (enough <= most && !(await this.#meets(base, enough))) {
       tooFew = enough;
       if (enough === most) return;
       enough = Math.min(most, enough * 2);
     }
     while (enough - tooFew > 1) {
       const middle = Math.floor((tooFew + enough) / 2);
-      if (this.#meets(base, middle)) enough = middle;
+      if (await this.#meets(base, middle)) enough = middle;
       else tooFew = middle;
     }
   }
 
   /** At the best number of GPUs so far, and one engine less: other budgets, whole prompts, the other prefix memory. */
-  tune(): void {
+  async tune(): Promise<void> {
     const best = this.ranking()[0]!;
     for (const engines of new Set([best.engines, Math.max(1, best.engines - 1)])) {
       for (const tokensMax of TOKENS_MAX) {
-        this.#evaluate({ ...best.config, tokensMax }, engines);
+        await this.#evaluate({ ...best.config, tokensMax }, engines);
       }
-      this.#evaluate(wholePrompts(best.config), engines);
+      await this.#evaluate(wholePrompts(best.config), engines);
     }
     if (!this.#hasPrefixes()) return;
     const { config, engines } = this.ranking()[0]!;
-    this.#evaluate({ ...config, memory: "radix" }, engines);
+    await this.#evaluate({ ...config, memory: "radix" }, engines);
   }
 
   /** The GPUs of the best, and one engine less, as two pools; where nothing meets the limits, as many as may be used. */
-  split(bases: readonly EngineConfig[]): void {
+  async split(bases: readonly EngineConfig[]): Promise<void> {
     const best = this.ranking()[0]!;
     const gpus = best.strain <= 1 ? best.gpus : this.#options.gpusMax;
     for (const { ranks } of bases) {
       const most = Math.floor(gpus / ranks);
-      this.#splitInto({ ...this.#chunked(best.config), ranks }, most);
+      await this.#splitInto({ ...this.#chunked(best.config), ranks }, most);
     }
   }
 
-  #splitInto(config: EngineConfig, most: number): void {
+  async #splitInto(config: EngineConfig, most: number): Promise<void> {
     for (const engines of [most, most - 1]) {
       if (engines < 2) continue;
       for (const prefill of this.#splits(config, engines)) {
         const pools: Pools = { prefill, decode: engines - prefill, link: linkOf(config, engines) };
-        this.#evaluate(config, engines, pools);
+        await this.#evaluate(config, engines, pools);
       }
     }
   }
@@ -218,18 +219,19 @@ class Search {
     return byDistance.slice(0, SPLITS_MAX).sort((a, b) => a - b);
   }
 
-  #meets(base: EngineConfig, replicas: number): boolean {
-    return this.#evaluate({ ...base, tokensMax: DEFAULT_TOKENS_MAX }, replicas).strain <= 1;
+  async #meets(base: EngineConfig, replicas: number): Promise<boolean> {
+    const config = { ...base, tokensMax: DEFAULT_TOKENS_MAX };
+    return (await this.#evaluate(config, replicas)).strain <= 1;
   }
 
-  #evaluate(config: EngineConfig, engines: number, pools?: Pools): PlanCandidate {
+  async #evaluate(config: EngineConfig, engines: number, pools?: Pools): Promise<PlanCandidate> {
     const routing = routingFor(config, pools?.prefill ?? engines);
     const { cost: _, ...plain } = config;
     const key = JSON.stringify([plain, engines, pools]);
     const known = this.#seen.get(key);
     if (known !== undefined) return known;
     const name = describePlan(config, engines, pools);
-    this.#options.onStep?.(name, this.#seen.size);
+    await this.#options.onStep?.(name, this.#seen.size);
     const replayOptions: ReplayOptions = {
       name,
       requests: this.#options.requests,

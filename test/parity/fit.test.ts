@@ -6,11 +6,11 @@ import { ENGINE_DEFAULTS } from "../../src/engine/index.ts";
 import { fitLog } from "../../src/explain/fit/fit-log.ts";
 import { readRequestLog } from "../../src/explain/fit/read-log.ts";
 
-it("predicts a real vLLM 0.19 on requests unseen, from the data sheet of another GPU", () => {
+it("predicts a real vLLM 0.19 on requests unseen, from the data sheet of another GPU", async () => {
   const path = new URL("../../data/vllm-0.19-runs/rtxpro6000/requests.jsonl.gz", import.meta.url);
   const log = readRequestLog(gunzipSync(readFileSync(path)).toString("utf8"), "rtxpro6000");
   expect(log).toMatchObject({ format: "jsonl", rows: 300, setAside: 0, failed: 0 });
-  const fit = fitLog({
+  const fit = await fitLog({
     requests: log.requests,
     config: {
       ...ENGINE_DEFAULTS,

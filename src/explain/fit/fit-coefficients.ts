@@ -43,7 +43,8 @@ export interface FitTask<Twin> {
   /** Of that draw: a coefficient off by its own size costs as much as every row being off by the root of this. */
   readonly strength: number;
   readonly replaysMax: number;
-  readonly onReplay?: (loss: number) => void;
+  /** Waited for, so that a long fit can be watched and interrupted. */
+  readonly onReplay?: (loss: number) => Promise<void> | void;
 }
 
 export interface FitOutcome extends FitState {
@@ -77,23 +78,25 @@ const COMPASS_STEPS = [0.2, 0.1, 0.05, 0.025] as const;
 /** What each unknown is of the size of, where the data sheet has none or nearly none of it. */
 const FLOOR = [100, 0.5, 50, 1e-5, 1e-4, 2, 1e-4, 1_000] as const;
 
-export function fitCoefficients<Twin>(task: FitTask<Twin>): FitOutcome {
-  const search = new FitSearch(task);
-  search.scale();
-  search.goRound();
-  search.compass();
+export async function fitCoefficients<Twin>(task: FitTask<Twin>): Promise<FitOutcome> {
+  const search = await FitSearch.begin(task);
+  await search.scale();
+  await search.goRound();
+  await search.compass();
   return search.outcome();
 }
 
 /** Least squares alone, for comparing strengths. */
-export function fitRoughly<Twin>(task: FitTask<Twin>): {
+export async function fitRoughly<Twin>(task: FitTask<Twin>): Promise<RoughFit<Twin>> {
+  const search = await FitSearch.begin(task);
+  await search.scale();
+  await search.goRound();
+  return search.rough();
+}
+
+interface RoughFit<Twin> {
   readonly twin: Twin;
   readonly replays: number;
-} {
-  const search = new FitSearch(task);
-  search.scale();
-  search.goRound();
-  return search.rough();
 }
 
 interface SolvedProblem {
@@ -116,28 +119,36 @@ class FitSearch<Twin> {
   /** Where the springs rest: the start, scaled. */
   #rest: FitState;
   #best: Trial<Twin>;
-  #replays = 0;
+  #replays = 1;
 
-  constructor(task: FitTask<Twin>) {
+  private constructor(task: FitTask<Twin>, first: Trial<Twin>) {
     this.#task = task;
     this.#rest = task.start;
-    this.#best = this.#try(task.start);
+    this.#best = first;
+  }
+
+  static async begin<Twin>(task: FitTask<Twin>): Promise<FitSearch<Twin>> {
+    const { evidence, start, onReplay } = task;
+    const twin = evidence.run(start);
+    const loss = evidence.loss(twin);
+    await onReplay?.(loss);
+    return new FitSearch(task, { ...start, twin, loss });
   }
 
   /** All prices by one factor, the one by which answers take longer. */
-  scale(): void {
+  async scale(): Promise<void> {
     for (let round = 0; round < SCALE_ROUNDS; round += 1) {
       const { twin, requestUs, coefficients } = this.#best;
       const factor = slowness(this.#task.evidence.rows(twin, requestUs));
       if (Math.abs(factor - 1) < SCALE_NEAR) return;
       const linear = LINEAR_COEFFICIENTS.map((name) => coefficients[name] * factor);
       const rest = { requestUs, coefficients: coefficientsOf(linear, coefficients.freeTokens) };
-      if (!this.#accept(rest)) return;
+      if (!(await this.#accept(rest))) return;
       this.#rest = rest;
     }
   }
 
-  rough(): { readonly twin: Twin; readonly replays: number } {
+  rough(): RoughFit<Twin> {
     return { twin: this.#best.twin, replays: this.#replays };
   }
 
@@ -163,12 +174,12 @@ class FitSearch<Twin> {
   }
 
   /** Schedule and prices in turn. */
-  goRound(): void {
+  async goRound(): Promise<void> {
     for (let round = 0; round < ROUNDS_MAX && this.#hasReplays(); round += 1) {
       const before = this.#best.loss;
       let aim = this.#solve(this.#best);
       for (let back = 0; back <= BACKTRACKS_MAX && this.#hasReplays(); back += 1) {
-        if (this.#accept(aim)) break;
+        if (await this.#accept(aim)) break;
         aim = between(this.#best, aim);
       }
       if (this.#best.loss > before * (1 - IMPROVEMENT_MIN)) break;
@@ -176,7 +187,7 @@ class FitSearch<Twin> {
   }
 
   /** One coefficient at a time, up and down, in ever smaller steps. */
-  compass(): void {
+  async compass(): Promise<void> {
     for (const step of COMPASS_STEPS) {
       for (let moved = true; moved && this.#hasReplays(); ) {
         moved = false;
@@ -184,7 +195,7 @@ class FitSearch<Twin> {
           for (const factor of [1 + step, 1 / (1 + step)]) {
             if (!this.#hasReplays()) return;
             const aim = scaled(this.#best, name, factor);
-            if (aim === undefined || !this.#accept(aim)) continue;
+            if (aim === undefined || !(await this.#accept(aim))) continue;
             moved = true;
             break;
           }
@@ -197,19 +208,19 @@ class FitSearch<Twin> {
     return this.#replays < this.#task.replaysMax;
   }
 
-  #accept(aim: FitState): boolean {
-    const trial = this.#try(aim);
+  async #accept(aim: FitState): Promise<boolean> {
+    const trial = await this.#try(aim);
     if (trial.loss >= this.#best.loss) return false;
     this.#best = trial;
     return true;
   }
 
-  #try(state: FitState): Trial<Twin> {
+  async #try(state: FitState): Promise<Trial<Twin>> {
     const { evidence, onReplay } = this.#task;
     const twin = evidence.run(state);
     this.#replays += 1;
     const loss = evidence.loss(twin);
-    onReplay?.(this.#replays === 1 ? loss : Math.min(loss, this.#best.loss));
+    await onReplay?.(Math.min(loss, this.#best.loss));
     return { ...state, twin, loss };
   }
 

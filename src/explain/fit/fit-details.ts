@@ -19,7 +19,8 @@ export interface FitDetails {
   readonly startedMs: number;
   /** Repeats the fit; must hold no secret. */
   readonly command: string;
-  readonly onProgress?: (text: string, share: number) => void;
+  /** Waited for after each replay, so that a long fit can be watched and interrupted. */
+  readonly onProgress?: (text: string, share: number) => Promise<void> | void;
 }
 
 type Judgement = Pick<FittedDocument, "error" | "quantiles" | "sheetError" | "notes">;

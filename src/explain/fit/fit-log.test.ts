@@ -16,7 +16,7 @@ import { LogReplay } from "./log-replay.ts";
 import type { LoggedRequest } from "./request-log.ts";
 import { nearestCoefficients } from "./start-coefficients.ts";
 
-function fitTo(requests: readonly LoggedRequest[], replaysMax = 16): LogFit {
+function fitTo(requests: readonly LoggedRequest[], replaysMax = 16): Promise<LogFit> {
   return fitLog({ requests, config: CONFIG, replaysMax });
 }
 
@@ -37,8 +37,8 @@ function errorElsewhere(fit: LogFit, workload: PlantedWorkload): number {
 }
 
 describe("fitLog", () => {
-  it("finds planted prices from times with 3 % of noise, and predicts a load that the log lacks", () => {
-    const fit = fitTo(planted({ n: 240, perS: 3, seed: 7 }, 0.03));
+  it("finds planted prices from times with 3 % of noise, and predicts a load that the log lacks", async () => {
+    const fit = await fitTo(planted({ n: 240, perS: 3, seed: 7 }, 0.03));
     const error = Object.fromEntries(fit.error.map((one) => [one.figure, one]));
     // The noise alone is 2 % in the median and 5 % at p90.
     expect(error.e2e!.n).toBe(240);
@@ -57,8 +57,8 @@ describe("fitLog", () => {
     expect(determined).toEqual(expect.arrayContaining(["stepUs", "tokenUs"]));
   });
 
-  it("uses the gaps between tokens where a log has them, and is judged on them too", () => {
-    const fit = fitTo(planted({ n: 60, perS: 3, seed: 3 }, 0.02, true));
+  it("uses the gaps between tokens where a log has them, and is judged on them too", async () => {
+    const fit = await fitTo(planted({ n: 60, perS: 3, seed: 3 }, 0.02, true));
     expect(fit.error.map(({ figure }) => figure)).toEqual(["ttft", "tpot", "itl", "e2e"]);
     const itl = fit.error.find(({ figure }) => figure === "itl")!;
     expect(itl.n).toBeGreaterThan(2_000);
@@ -66,9 +66,9 @@ describe("fitLog", () => {
     expect(fit.error.find(({ figure }) => figure === "tpot")!.medianPercent).toBeLessThan(2);
   });
 
-  it("says what a log cannot tell: nothing of batches from one request at a time", () => {
+  it("says what a log cannot tell: nothing of batches from one request at a time", async () => {
     const alone = { n: 30, perS: 0.05, seed: 1, promptTokens: 64, outputTokens: 40 };
-    const fit = fitTo(planted(alone, 0.01), 8);
+    const fit = await fitTo(planted(alone, 0.01), 8);
     const finding = Object.fromEntries(fit.findings.map((one) => [one.name, one]));
     expect(finding.stepUs).toMatchObject({ determined: true });
     for (const name of ["tokenUs", "decodeSequenceUs", "prefillContextTokenUs"] as const) {
@@ -78,36 +78,39 @@ describe("fitLog", () => {
     expect(fit.error.find(({ figure }) => figure === "e2e")!.medianPercent).toBeLessThan(3);
   });
 
-  it("gives the same document for the same log", () => {
+  it("gives the same document for the same log", async () => {
     const requests = planted({ n: 20, perS: 3, seed: 2 }, 0.05);
-    expect(fitTo(requests, 5)).toEqual(fitTo(requests, 5));
+    expect(await fitTo(requests, 5)).toEqual(await fitTo(requests, 5));
   });
 
-  it("does not look at what it holds back", () => {
+  it("does not look at what it holds back", async () => {
     const requests = planted({ n: 40, perS: 3, seed: 4 }, 0.02);
     const changed = requests.map((one, i) =>
       i < 30 ? one : { ...one, ttftUs: 10 * one.ttftUs, e2eUs: 10 * one.e2eUs },
     );
-    const fitted = (log: readonly LoggedRequest[], seen: (i: number) => boolean): unknown =>
+    const fitted = (
+      log: readonly LoggedRequest[],
+      seen: (i: number) => boolean,
+    ): Promise<unknown> =>
       fitCoefficients({
         evidence: new LogEvidence(new LogReplay(log, CONFIG), seen),
         start: { coefficients: nearestCoefficients(costOf(CONFIG)), requestUs: 0 },
         strength: 1e-4,
         replaysMax: 12,
       });
-    expect(fitted(changed, (i) => i < 30)).toEqual(fitted(requests, (i) => i < 30));
-    expect(fitted(changed, () => true)).not.toEqual(fitted(requests, () => true));
+    expect(await fitted(changed, (i) => i < 30)).toEqual(await fitted(requests, (i) => i < 30));
+    expect(await fitted(changed, () => true)).not.toEqual(await fitted(requests, () => true));
   });
 
-  it("refuses too few requests, and one that the engine could never hold", () => {
+  it("refuses too few requests, and one that the engine could never hold", async () => {
     const requests = planted({ n: 12, perS: 1, seed: 1 }, 0);
-    expect(() => fitTo(requests.slice(0, 9))).toThrow(
+    await expect(fitTo(requests.slice(0, 9))).rejects.toThrow(
       expect.objectContaining({ code: "MANX_CONFIG_IMPOSSIBLE" }),
     );
     const config: EngineConfig = { ...CONFIG, kvTokens: 64 };
-    expect(() => fitLog({ requests, config, replaysMax: 5 })).toThrow(
+    await expect(fitLog({ requests, config, replaysMax: 5 })).rejects.toThrow(
       expect.objectContaining({ code: "MANX_REQUEST_NEVER_FITS" }),
     );
-    expect(fitTo(requests, 5).error).toEqual([]);
+    expect((await fitTo(requests, 5)).error).toEqual([]);
   });
 });

@@ -21,7 +21,8 @@ export interface FitLogOptions {
   readonly config: EngineConfig;
   /** Bound on the work of one fit; there is one of the whole log and one for each block, each with a choice. */
   readonly replaysMax: number;
-  readonly onProgress?: (text: string, share: number) => void;
+  /** Waited for after each replay. */
+  readonly onProgress?: (text: string, share: number) => Promise<void> | void;
 }
 
 export interface LogFit extends FitState {
@@ -41,8 +42,9 @@ const REQUESTS_MIN = 10;
 /** Fewer requests than this in a block say nothing about it. */
 const BLOCK_MIN = 10;
 const BLOCKS_MAX = 4;
+
 /** @throws MANX_CONFIG_IMPOSSIBLE (too few requests, too many tokens), MANX_REQUEST_NEVER_FITS, MANX_NAME_UNKNOWN */
-export function fitLog(options: FitLogOptions): LogFit {
+export async function fitLog(options: FitLogOptions): Promise<LogFit> {
   const { requests, config } = options;
   if (requests.length < REQUESTS_MIN) {
     throw new ManxError("MANX_CONFIG_IMPOSSIBLE", {
@@ -58,11 +60,15 @@ export function fitLog(options: FitLogOptions): LogFit {
   const byBlock: SprungFit[] = [];
   for (let block = 0; block < blocks; block += 1) {
     const isHeldBack = (i: number): boolean => Math.floor((i * blocks) / requests.length) === block;
-    const fit = fits.fit(`all but block ${block + 1} of ${blocks}`, (i) => !isHeldBack(i));
+    const fit = await fits.fit(`all but block ${block + 1} of ${blocks}`, (i) => !isHeldBack(i));
     byBlock.push(fit);
     fits.compare(new FittedCost(fit.coefficients), fit.requestUs, isHeldBack, twin);
   }
-  const all = fits.fit("all requests", everyone, middleOf(byBlock.map(({ strength }) => strength)));
+  const all = await fits.fit(
+    "all requests",
+    everyone,
+    middleOf(byBlock.map(({ strength }) => strength)),
+  );
   const untouched = new FitComparison();
   fits.compare(costOf(config), 0, everyone, untouched);
   const { start } = fits;
@@ -111,7 +117,11 @@ class Fits {
   }
 
   /** @param strength of the draw to the data sheet; by default what the requests seen choose. */
-  fit(name: string, seen: (request: number) => boolean, strength?: number): SprungFit {
+  async fit(
+    name: string,
+    seen: (request: number) => boolean,
+    strength?: number,
+  ): Promise<SprungFit> {
     const { replaysMax, onProgress } = this.#options;
     const before = this.#begun / this.#count;
     let replays = 0;
@@ -119,15 +129,15 @@ class Fits {
       evidence: new LogEvidence(this.#replay, seen),
       start: this.start,
       replaysMax,
-      onReplay: (loss) => {
+      onReplay: async (loss) => {
         replays += 1;
         const text = `fit ${name}: replay ${replays}, off by ${(100 * loss).toFixed(1)} %`;
         const share = Math.min(1, replays / (replaysMax + CHOICE_REPLAYS));
-        onProgress?.(text, before + share / this.#count);
+        await onProgress?.(text, before + share / this.#count);
       },
     };
-    const choice = strength === undefined ? chooseStrength(task) : { strength, replays: 0 };
-    const outcome = fitCoefficients({ ...task, strength: choice.strength });
+    const choice = strength === undefined ? await chooseStrength(task) : { strength, replays: 0 };
+    const outcome = await fitCoefficients({ ...task, strength: choice.strength });
     this.#begun += 1;
     this.replays += choice.replays + outcome.replays;
     return { ...outcome, strength: choice.strength };

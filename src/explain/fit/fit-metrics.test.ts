@@ -19,7 +19,7 @@ function windows(count: number): MetricsWindow[] {
   });
 }
 
-function fitted(of: readonly MetricsWindow[]): FittedDocument {
+function fitted(of: readonly MetricsWindow[]): Promise<FittedDocument> {
   return fitMetrics({
     windows: of,
     config: PLANTED_CONFIG,
@@ -98,8 +98,8 @@ describe("metricsWindow", () => {
 });
 
 describe("fitMetrics", () => {
-  it("meets planted means on an interval that it has not seen, far nearer than the data sheet", () => {
-    const document = fitted(windows(2));
+  it("meets planted means on an interval that it has not seen, far nearer than the data sheet", async () => {
+    const document = await fitted(windows(2));
     const means = document.quantiles.filter(({ q }) => q === null);
     expect(means.map(({ figure }) => figure)).toEqual(["ttft", "itl", "e2e"]);
     for (const { figure, logUs, twinUs, sheetUs } of means) {
@@ -112,8 +112,8 @@ describe("fitMetrics", () => {
     expect(document.notes.join("; ")).toContain("predicted by a fit to those before it");
   });
 
-  it("says that a scrape determines next to nothing but the price of a step", () => {
-    const document = fitted(windows(1));
+  it("says that a scrape determines next to nothing but the price of a step", async () => {
+    const document = await fitted(windows(1));
     expect(document.error).toEqual([]);
     expect(document.fittedOn.undetermined).toEqual(
       expect.arrayContaining(["prefillPairUs", "prefillContextTokenUs", "decodeSequenceUs"]),

@@ -32,7 +32,7 @@ const MANY = 1_000;
 const QUANTILES = [0.5, 0.9, 0.99] as const;
 
 /** @throws as `fitLog` does. */
-export function fitMetrics(options: FitMetricsOptions): FittedDocument {
+export async function fitMetrics(options: FitMetricsOptions): Promise<FittedDocument> {
   const { config, seed, source, notes } = options;
   const windows = options.windows.map((window, i) => {
     return new ReplayedWindow(window, windowRequests(window, seed + i), config);
@@ -40,8 +40,8 @@ export function fitMetrics(options: FitMetricsOptions): FittedDocument {
   const sheet = costOf(config);
   const start: FitState = { coefficients: nearestCoefficients(sheet), requestUs: 0 };
   const isHeldBack = windows.length > 1;
-  const before = isHeldBack ? fitTo(windows.slice(0, -1), start, options) : undefined;
-  const all = fitTo(windows, start, options);
+  const before = isHeldBack ? await fitTo(windows.slice(0, -1), start, options) : undefined;
+  const all = await fitTo(windows, start, options);
   const findings = findingsOf({ all, byBlock: before === undefined ? [] : [before], start });
   const requests = windows.reduce((sum, { window }) => sum + Math.round(window.requests), 0);
   return fittedDocument(
@@ -62,17 +62,17 @@ function fitTo(
   windows: readonly ReplayedWindow[],
   start: FitState,
   { replaysMax, onProgress }: FitMetricsOptions,
-): FitOutcome {
+): Promise<FitOutcome> {
   let replays = 0;
   return fitCoefficients({
     evidence: new WindowEvidence(windows),
     start,
     strength: STRENGTH,
     replaysMax,
-    onReplay: (loss) => {
+    onReplay: async (loss) => {
       replays += 1;
       const text = `fit ${windows.length} intervals: replay ${replays}, off by ${(100 * loss).toFixed(1)} %`;
-      onProgress?.(text, replays / replaysMax);
+      await onProgress?.(text, replays / replaysMax);
     },
   });
 }

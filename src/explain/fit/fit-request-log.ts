@@ -11,7 +11,7 @@ export interface FitRequestLogOptions extends FitDetails {
 }
 
 /** The config's `contextMax` is raised to the log's longest request. @throws as `fitLog` does. */
-export function fitRequestLog(options: FitRequestLogOptions): FittedDocument {
+export async function fitRequestLog(options: FitRequestLogOptions): Promise<FittedDocument> {
   const { log, config: given } = options;
   const requests = log.requests.slice(0, options.limit);
   const contextMax = requests.reduce(
@@ -19,7 +19,7 @@ export function fitRequestLog(options: FitRequestLogOptions): FittedDocument {
     given.contextMax,
   );
   const config = { ...given, contextMax };
-  const fit = fitLog({ ...options, requests, config });
+  const fit = await fitLog({ ...options, requests, config });
   const on = { source: log.path, requests: requests.length };
   return fittedDocument({ ...options, config }, fit, fit.findings, on, {
     error: [...fit.error],

@@ -18,7 +18,9 @@ const ROUGH_REPLAYS_MAX = 6;
 export const CHOICE_REPLAYS = 2 * STRENGTHS.length * ROUGH_REPLAYS_MAX;
 
 /** @returns the strength, and how many replays it took to find. */
-export function chooseStrength(task: UnsprungTask): { strength: number; replays: number } {
+export async function chooseStrength(
+  task: UnsprungTask,
+): Promise<{ readonly strength: number; readonly replays: number }> {
   const halves = task.evidence.halves();
   const replaysMax = Math.min(task.replaysMax, ROUGH_REPLAYS_MAX);
   let replays = 0;
@@ -27,7 +29,7 @@ export function chooseStrength(task: UnsprungTask): { strength: number; replays:
   for (const tried of STRENGTHS) {
     let loss = 0;
     for (const [evidence, other] of [halves, halves.toReversed()] as const) {
-      const rough = fitRoughly({ ...task, evidence: evidence!, strength: tried, replaysMax });
+      const rough = await fitRoughly({ ...task, evidence: evidence!, strength: tried, replaysMax });
       replays += rough.replays;
       loss += other!.loss(rough.twin);
     }
