@@ -104,11 +104,20 @@ describe("planEngine", () => {
   });
 
   it("says of the best of each other kind why it is not recommended, with the figure and its n", async () => {
-    const { losers } = await planEngine(base);
+    const limits = { ttftUs: 500_000, itlUs: 15_000 };
+    const { losers } = await planEngine({ ...base, limits });
     expect(losers.length).toBeGreaterThanOrEqual(3);
-    for (const { why } of losers) {
-      expect(why).toMatch(/\(n \d+\)$|on \d+ GPUs instead of \d+$|^refuses \d+ of/);
+    for (const { candidate, why } of losers) {
+      const reason =
+        candidate.strain > 1
+          ? /^\w+ p99 .* is \d+\.\d\d × its limit \(n \d+\)$/
+          : candidate.gpus > 1
+            ? /^meets the limits on \d+ GPUs instead of 1$/
+            : /^as many GPUs, but nearer to a limit: .* is \d+ % of it, not \d+ % \(n \d+\)$/;
+      expect(why).toMatch(reason);
     }
+    // Each kind of reason is among them.
+    expect(new Set(losers.map(({ candidate }) => candidate.strain > 1)).size).toBe(2);
     expect(losers.map(({ lever }) => lever)).toContain("whole prompts");
   });
 
