@@ -104,7 +104,7 @@ describe("planEngine", () => {
   });
 
   it("says of the best of each other kind why it is not recommended, with the figure and its n", async () => {
-    const limits = { ttftUs: 500_000, itlUs: 15_000 };
+    const limits = { ttftUs: 500_000, itlUs: 30_000 };
     const { losers } = await planEngine({ ...base, limits });
     expect(losers.length).toBeGreaterThanOrEqual(3);
     for (const { candidate, why } of losers) {
