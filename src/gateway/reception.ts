@@ -18,6 +18,7 @@ import type { StreamFormat, UpstreamError } from "../stream/index.ts";
 import { TranslatingSource, translateRefusal, translateWhole } from "./answer-translator.ts";
 import type { AttemptSink, Fault } from "./attempt.ts";
 import { type ResponseHead, responseHead, translatedHead } from "./headers.ts";
+import { isCutShort } from "./json-end-check.ts";
 import { type CountedTokens, errorInJson, JsonObserver, usageInJson } from "./json-observer.ts";
 import type { BodyObserver, Ending } from "./observer.ts";
 import { StreamObserver } from "./stream-observer.ts";
@@ -239,7 +240,11 @@ export class Reception implements AttemptSink {
       this.#events.errorInBand(attempt, error, nowUs);
       return;
     }
-    if (this.stream === undefined) this.#jsonUsage = usageInJson(Buffer.concat(this.#held));
+    if (this.stream === undefined && this.#readWhole()) {
+      const error = incompleteError("JSON that stops before its end");
+      this.#events.fault(attempt, { kind: "cut", error }, nowUs);
+      return;
+    }
     if (this.#needsTranslation()) {
       try {
         this.#held = [translateWhole(this.#takeHeld(), this.#options.translation!)];
@@ -250,6 +255,13 @@ export class Reception implements AttemptSink {
     }
     if (this.stream?.hasContent ?? true) this.#events.content(attempt, nowUs);
     this.#events.complete(attempt, this.#whole(ending), undefined, nowUs);
+  }
+
+  /** @returns whether the body is JSON that stops before its end. */
+  #readWhole(): boolean {
+    const body = Buffer.concat(this.#held);
+    this.#jsonUsage = usageInJson(body);
+    return this.head?.isJson === true && !this.head.isEncoded && isCutShort(body);
   }
 
   #needsTranslation(): boolean {

@@ -2,7 +2,8 @@
  * An upstream that writes scripted bytes at scripted times on a raw socket, and keeps count: every request it got, on
  * which connection, and when each connection closed. It speaks just enough HTTP/1.1 to know where a request ends.
  */
-import { createServer, type Socket } from "node:net";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { createServer as createTlsServer, TLSSocket } from "node:tls";
 
 export interface Step {
   /** Waited before the rest of the step. */
@@ -44,16 +45,20 @@ export interface ReplayServer {
   close(): Promise<void>;
 }
 
-/** @param script what to do for a request; asked anew for each. */
+/**
+ * @param script what to do for a request; asked anew for each.
+ * @param tls in PEM; without it, plain TCP.
+ */
 export async function startReplayServer(
   script: (hit: Hit) => readonly Step[],
+  tls?: { readonly key: string; readonly cert: string },
 ): Promise<ReplayServer> {
   const hits: Hit[] = [];
   const sockets = new Set<Socket>();
   const waiting: (() => void)[] = [];
   let connections = 0;
 
-  const server = createServer((socket) => {
+  const serve = (socket: Socket): void => {
     connections += 1;
     const connection = connections;
     sockets.add(socket);
@@ -82,13 +87,13 @@ export async function startReplayServer(
         void play(socket, script(hit), hit.writtenMs);
       }
     });
-  });
+  };
+  const server = tls === undefined ? createServer(serve) : createTlsServer(tls, serve);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("no address");
+  const { port } = server.address() as AddressInfo;
 
   return {
-    url: `http://127.0.0.1:${address.port}`,
+    url: `${tls === undefined ? "http" : "https"}://127.0.0.1:${port}`,
     hits,
     get connections() {
       return connections;
@@ -125,6 +130,8 @@ async function play(socket: Socket, steps: readonly Step[], writtenMs: number[])
 
 function end(socket: Socket, how: "fin" | "rst"): void {
   if (how === "fin") socket.end();
+  // Under TLS there is no reset to be had: an end without its farewell is as hard.
+  else if (socket instanceof TLSSocket) socket.destroy();
   else socket.resetAndDestroy();
 }
 

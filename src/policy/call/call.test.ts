@@ -44,6 +44,20 @@ describe("retry", () => {
     expect(trace.failure?.kind).toBe("timeout_first_content");
   });
 
+  it("takes silence after a head for what it is: another target gets the call, the same one does not", () => {
+    const timeouts = { ...CALL_POLICY.timeouts, lifeGapUs: S };
+    for (const targets of [1, 2]) {
+      const { clock, random } = world();
+      const route = makeRoute(random, { targets, orders: [0, 1], policy: { timeouts } });
+      const trace = drive(clock, route, {}, (target) => {
+        return target === 0 ? { headUs: 5 * MS } : answer(50 * MS);
+      });
+      clock.runSync(100 * S);
+      expect(trace.begins.map(({ target }) => target)).toEqual(targets === 1 ? [0] : [0, 1]);
+      expect(trace.failure?.kind).toBe(targets === 1 ? "stall_bytes" : undefined);
+    }
+  });
+
   it("does not begin what cannot end in time", () => {
     const { clock, random } = world();
     const route = makeRoute(random, { policy: { deadlineUs: 2 * S } });

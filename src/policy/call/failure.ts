@@ -18,7 +18,7 @@ export type FailureKind =
   | "timeout_connect"
   | "timeout_headers"
   | "timeout_first_content"
-  /** After first content: no byte, or no progress. */
+  /** After the head no byte, or after first content no progress. */
   | "stall_bytes"
   | "stall_progress"
   /** This process has no connection, memory or file descriptor left for it. */
@@ -69,11 +69,11 @@ export function nextTry(failure: Failure, isRepeatable: boolean): NextTry {
       return isRepeatable ? "anywhere" : "never";
     case "timeout_headers":
     case "timeout_first_content":
+    // Before content, that is: what the caller has seen cannot be taken back, and nobody asks then.
+    case "stall_bytes":
+    case "stall_progress":
       return isRepeatable ? "elsewhere" : "never";
     case "local":
-      return "never";
-    default:
-      // A stall comes after content: what the caller has seen cannot be taken back.
       return "never";
   }
 }

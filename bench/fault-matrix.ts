@@ -1,0 +1,54 @@
+/**
+ * `npx tsx bench/fault-matrix.ts`: every cell of the fault matrix over real sockets, with what the caller saw and how long it
+ * took beside the gateway's own limit. Options: `--only TEXT` for cells whose title has it, `--at-once N`, `--all` to print
+ * the cells that are as expected too.
+ */
+import { parseArgs } from "node:util";
+import { type CellResult, titleOf } from "../test/support/fault-cell.ts";
+import { allCells, playCells, shortCells } from "../test/support/fault-matrix.ts";
+
+const { values } = parseArgs({
+  options: {
+    only: { type: "string", default: "" },
+    "at-once": { type: "string", default: "4" },
+    all: { type: "boolean", default: false },
+  },
+});
+const GRACE_MS = 100;
+
+function isAsExpected({ expected, seen, left }: CellResult): boolean {
+  return seen === expected && left.length === 0;
+}
+
+function line(result: CellResult): string {
+  const { cell, expected, seen, tookMs, left } = result;
+  const lateMs = tookMs - cell.fault.limitMs;
+  const parts = [
+    isAsExpected(result) ? "ok  " : "FAIL",
+    `${tookMs.toFixed(0).padStart(5)} ms of ${String(cell.fault.limitMs).padStart(4)}`,
+    lateMs > GRACE_MS ? "late" : "    ",
+    expected.padEnd(8),
+    titleOf(cell),
+  ];
+  if (seen !== expected) parts.push(`\n     saw ${seen.slice(0, 400)}`);
+  if (left.length > 0) parts.push(`\n     left ${left.join("; ")}`);
+  return parts.join("  ");
+}
+
+// What is compiled on first use must not count as anybody's delay.
+await playCells(shortCells().slice(0, 8), 2);
+const cells = allCells().filter((cell) => titleOf(cell).includes(values.only));
+const results = await playCells(cells, Number(values["at-once"]), (result) => {
+  const isLate = result.tookMs - result.cell.fault.limitMs > GRACE_MS;
+  if (values.all || !isAsExpected(result) || isLate) console.log(line(result));
+});
+const count = (test: (result: CellResult) => boolean): number => results.filter(test).length;
+console.log(`\n${results.length} cells
+${count(isAsExpected)} as expected
+${count(({ seen }) => seen.startsWith("TRUNCATED"))} truncated answers taken for whole
+${count(({ left }) => left.length > 0)} with something left behind
+${count(({ cell, tookMs }) => tookMs > cell.fault.limitMs + GRACE_MS)} later than their limit + ${GRACE_MS} ms`);
+for (const verdict of ["whole", "status", "in-band", "passed"]) {
+  console.log(`${count(({ seen }) => seen === verdict)} ended ${verdict}`);
+}
+process.exit(count(isAsExpected) === results.length ? 0 : 1);
