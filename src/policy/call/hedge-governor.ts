@@ -13,8 +13,8 @@ import type { Target } from "./target.ts";
 
 /** Share of calls past the delay that stands for "everything is slow". */
 const SLOW_SHARE = 0.5;
-/** Two calls past the delay one after the other reach it at p = 95: 2 × ln(0.5 / 0.05) = 4.6. */
-const ALARM_CALLS = 2;
+/** Three calls past the delay one after the other reach it; two are chance, one time in four hundred at p = 95. */
+const ALARM_CALLS = 3;
 /** The alarm's height is bounded, so that it ends about ten good calls after the slowness. */
 const CEILING_ALARMS = 2;
 
