@@ -2,4 +2,5 @@
 
 export * from "./admission/index.ts";
 export * from "./call/index.ts";
+export * from "./guard/index.ts";
 export * from "./routing/index.ts";
