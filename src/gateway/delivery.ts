@@ -9,6 +9,7 @@
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../clock/index.ts";
 import type { ErrorDialect } from "../http/index.ts";
+import type { StreamFormat } from "../stream/index.ts";
 import { answerEnd, type EarlyEnd, errorEvent } from "./early-end.ts";
 import { LineGate } from "./line-gate.ts";
 import { PhaseWatch } from "./phase-watch.ts";
@@ -26,6 +27,7 @@ export interface DeliveryEvents {
 export class Delivery {
   readonly #response: ServerResponse;
   readonly #dialect: ErrorDialect;
+  readonly #format: StreamFormat | null;
   readonly #writeLimitUs: number;
   readonly #clock: Clock;
   readonly #watch: PhaseWatch;
@@ -38,10 +40,17 @@ export class Delivery {
 
   constructor(
     response: ServerResponse,
-    options: { dialect: ErrorDialect; writeLimitUs: number; clock: Clock; events: DeliveryEvents },
+    options: {
+      dialect: ErrorDialect;
+      format: StreamFormat | null;
+      writeLimitUs: number;
+      clock: Clock;
+      events: DeliveryEvents;
+    },
   ) {
     this.#response = response;
     this.#dialect = options.dialect;
+    this.#format = options.format;
     this.#writeLimitUs = options.writeLimitUs;
     this.#clock = options.clock;
     this.#events = options.events;
@@ -116,7 +125,7 @@ export class Delivery {
       return;
     }
     this.#gate.drop();
-    const event = errorEvent(end, this.#dialect);
+    const event = errorEvent(end, this.#dialect, this.#format);
     this.bytes += event.length;
     this.#finish(event);
   }

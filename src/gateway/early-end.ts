@@ -2,7 +2,7 @@
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { ManxError } from "../core/index.ts";
 import { type ErrorDialect, errorBody, sendJson } from "../http/index.ts";
-import type { UpstreamError } from "../stream/index.ts";
+import type { StreamFormat, UpstreamError } from "../stream/index.ts";
 
 export interface EarlyEnd {
   readonly status: number;
@@ -55,10 +55,23 @@ export function answerEnd(response: ServerResponse, { status, body, headers }: E
 }
 
 /**
- * Chat clients know an error by its `error` field, Anthropic's by the event's name. The empty lines before it end a line
- * and an event that may be open.
+ * Chat clients know an error by its `error` field, Anthropic's by the event's name, those of the responses API by name, type
+ * or field. The empty lines before it end a line and an event that may be open.
+ * @param format of the stream; null if no decoder knows it.
  */
-export function errorEvent({ body }: EarlyEnd, dialect: ErrorDialect): Buffer {
-  const name = dialect === "anthropic" ? "event: error\n" : "";
-  return Buffer.from(`\n\n${name}data: ${JSON.stringify(body)}\n\n`);
+export function errorEvent(
+  { body }: EarlyEnd,
+  dialect: ErrorDialect,
+  format: StreamFormat | null,
+): Buffer {
+  const isNamed = dialect === "anthropic" || format === "openai-responses";
+  const name = isNamed ? "event: error\n" : "";
+  const data = format === "openai-responses" ? responsesError(body) : body;
+  return Buffer.from(`\n\n${name}data: ${JSON.stringify(data)}\n\n`);
+}
+
+/** The API's own error event, which has its fields on top, with the usual one beside them. */
+function responsesError(body: EarlyEnd["body"]): object {
+  const { code, message } = body.error as { code: unknown; message: unknown };
+  return { type: "error", code, message, param: null, ...body };
 }

@@ -75,6 +75,7 @@ export class Exchange implements CallRunEvents {
     context.metrics.requestBegins();
     this.#delivery = new Delivery(response, {
       dialect: arrival.route.dialect,
+      format: arrival.route.format,
       writeLimitUs: context.limits.writeUs,
       clock: context.clock,
       events: {

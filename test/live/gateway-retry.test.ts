@@ -155,6 +155,35 @@ describe("a deadline", () => {
   });
 });
 
+describe("a responses stream that is cut", () => {
+  it("ends with an error that OpenAI's client throws", async () => {
+    const { gateway } = await liveGateway(() => [
+      { bytes: EVENT_STREAM_HEAD },
+      { bytes: chunk(responsesEvent("response.created", { response: { id: "r", model: "m" } })) },
+      {
+        bytes: chunk(
+          responsesEvent("response.output_text.delta", { delta: "Hel", output_index: 0 }),
+        ),
+      },
+      { afterMs: 20, end: "rst" },
+    ]);
+    const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: "x", maxRetries: 0 });
+    const stream = await openai.responses.create({ model: "m", input: "hi", stream: true });
+    let text = "";
+    const read = async (): Promise<void> => {
+      for await (const event of stream) {
+        if (event.type === "response.output_text.delta") text += event.delta;
+      }
+    };
+    await expect(read()).rejects.toMatchObject({ code: "MANX_STREAM_INCOMPLETE" });
+    expect(text).toBe("Hel");
+  });
+});
+
+function responsesEvent(type: string, fields: object): string {
+  return `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
+}
+
 describe("a body", () => {
   it("that is compressed is refused before it is unpacked", async () => {
     const { chatUrl, upstream } = await liveGateway(() => whole);
