@@ -8,7 +8,7 @@ import type { Clock } from "../clock/index.ts";
 import { ManxError, toManxError } from "../core/index.ts";
 import type { FailureKind } from "../policy/index.ts";
 import type { Connection } from "./connection.ts";
-import { causeName, downError, incompleteError } from "./upstream-fault.ts";
+import { causeName, downError, exhaustedError, incompleteError } from "./upstream-fault.ts";
 import type { UpstreamPool } from "./upstream-pool.ts";
 
 export interface UpstreamRequest {
@@ -203,10 +203,10 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   #failDown(cause: Error): void {
-    this.#fail({
-      kind: this.#kindOf(cause),
-      error: downError(cause, this.#pool.origin.origin),
-    });
+    const kind = this.#kindOf(cause);
+    const error =
+      kind === "local" ? exhaustedError(cause) : downError(cause, this.#pool.origin.origin);
+    this.#fail({ kind, error });
   }
 
   /** Before a head came. */

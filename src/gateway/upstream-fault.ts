@@ -103,6 +103,17 @@ export function downError(cause: Error, origin: string): ManxError {
   return new ManxError("MANX_UPSTREAM_DOWN", { where: origin, got: causeName(cause), cause });
 }
 
+/** No upstream is to blame: this machine has no socket left. */
+export function exhaustedError(cause: Error): ManxError {
+  return new ManxError("MANX_OVERLOADED", {
+    where: "this gateway",
+    expected: "a free socket",
+    got: causeName(cause),
+    hint: "come back in a moment; raise the process's limit of open files (ulimit -n)",
+    cause,
+  });
+}
+
 export function incompleteError(got: string): ManxError {
   return new ManxError("MANX_STREAM_INCOMPLETE", {
     expected: "the whole response",
