@@ -52,6 +52,8 @@ export class Front {
     );
     this.server.timeout = 0;
     this.server.maxConnections = limits.clients;
+    // Bounded by the head's bytes; by number Node would leave out what is too much and say nothing.
+    this.server.maxHeadersCount = 0;
   }
 
   /** For requests from now on. The server's own limits stay as they were at the start. */
