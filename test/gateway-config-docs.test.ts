@@ -54,6 +54,16 @@ describe("docs/how-to/gateway-config.md", () => {
     }
   });
 
+  it("stands beside pages whose examples the gateway takes too", async () => {
+    for (const name of ["deadlines-retries-hedges", "lanes-and-limits"]) {
+      const text = /```jsonc\n([\s\S]*?)```/.exec(readText(`docs/how-to/${name}.md`))?.[1];
+      const path = join(folder, `${name}.jsonc`);
+      await writeFile(path, text!);
+      const { notices } = await readGatewayConfig(path);
+      expect(notices.map(({ error }) => error.message)).toEqual([]);
+    }
+  });
+
   it("shows every key that there is", async () => {
     const schema = await fileJsonSchema();
     const { gateway } = schema.properties as Schema;
