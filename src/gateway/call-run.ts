@@ -31,6 +31,7 @@ import type { Line } from "./model-routes.ts";
 import type { Ending } from "./observer.ts";
 import { Reception, type ReceptionEvents } from "./reception.ts";
 import { timelineMarks } from "./timeline-marks.ts";
+import type { ConnectionMarks } from "./transport/connection-marks.ts";
 import type { Seat } from "./upstream.ts";
 
 export interface CallRunEvents {
@@ -84,9 +85,12 @@ export class CallRun implements ReceptionEvents {
   readonly #running = new Map<number, Running>();
   /** Replicas that have failed, by target. */
   readonly #failedReplicas = new Map<number, number[]>();
+  /** By attempt, of those that were sent: how each came by its connection. */
+  readonly connections: (ConnectionMarks | undefined)[] = [];
   #winner: Running | undefined;
   #hasHead = false;
   #hasWrittenHead = false;
+  #isThinking = true;
   #refused: Reception | undefined;
   #errorInBand: UpstreamError | undefined;
   #fault: ManxError | undefined;
@@ -145,7 +149,7 @@ export class CallRun implements ReceptionEvents {
       readyUs: this.#options.readyUs,
       sentUs: this.records[number]?.sentUs ?? nowUs,
       nowUs,
-      isWarm: this.#running.get(number)?.attempt.isWarm ?? false,
+      connection: this.connections[number],
       attempts: this.records.length,
     });
   }
@@ -205,10 +209,10 @@ export class CallRun implements ReceptionEvents {
     attempt.start({ fresh });
   }
 
-  /** Nothing was sent. A request that cannot be put into the target's format fails for good. */
+  /** Nothing was sent: no replica may be asked, or the call cannot be put in the target's terms. */
   #notBegun(number: number, error: ManxError): void {
     this.#fault = error;
-    const kind = error.code === "MANX_UPSTREAM_DOWN" ? "connect" : "local";
+    const kind = error.code === "MANX_UPSTREAM_DOWN" ? "connect" : "unsuited";
     this.#obey(this.#call.failed(number, plainFailure(kind), this.#clock.nowUs()));
   }
 
@@ -259,6 +263,7 @@ export class CallRun implements ReceptionEvents {
   }
 
   sent(number: number, nowUs: number): void {
+    this.connections[number] = this.#running.get(number)?.attempt.marks;
     this.#call.sent(number, nowUs);
     if (number === 0) this.#events.onSent(this.#running.get(0)?.attempt.isWarm ?? true, nowUs);
     this.#arm();
@@ -288,6 +293,10 @@ export class CallRun implements ReceptionEvents {
 
   read(number: number, nowUs: number, isProgress: boolean, isThinking: boolean): void {
     this.#call.read(number, nowUs, isProgress, isThinking);
+    // Progress moves what is due further away, but a model that stops thinking may not be silent for as long.
+    if (isThinking === this.#isThinking) return;
+    this.#isThinking = isThinking;
+    this.#arm();
   }
 
   bytes(chunk: Buffer): void {

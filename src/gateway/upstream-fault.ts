@@ -60,6 +60,7 @@ const OUTCOME_OF: Readonly<Record<CallFailure["kind"], Outcome>> = {
   stall_bytes: "timeout_gap",
   stall_progress: "timeout_progress",
   local: "refused",
+  unsuited: "refused",
   deadline: "deadline",
   no_target: "no_target",
 };

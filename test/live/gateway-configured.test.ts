@@ -129,6 +129,30 @@ describe("translation", () => {
     await server.close();
   });
 
+  it("goes to another target with what the first one has no equal for", async () => {
+    const server = await startReplayServer(() => [{ bytes: json(200, { data: [] }) }]);
+    const { gateway } = await configuredGateway({
+      upstreams: [
+        { name: "claude", url: "http://127.0.0.1:9", format: "anthropic", preconnect: 0 },
+        { name: "openai", url: server.url },
+      ],
+      models: [
+        {
+          name: "m",
+          targets: [
+            { upstream: "claude", order: 0 },
+            { upstream: "openai", order: 1 },
+          ],
+        },
+      ],
+    });
+    const { status, text } = await answer(`${gateway.url}/v1/embeddings`, {
+      body: '{"model":"m"}',
+    });
+    expect([status, text]).toEqual([200, '{"data":[]}']);
+    await server.close();
+  });
+
   it("tells an upstream's refusal, and a cut stream, in the caller's words", async () => {
     const cut: Step[] = [
       { bytes: EVENT_STREAM_HEAD },

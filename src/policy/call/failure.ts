@@ -22,7 +22,9 @@ export type FailureKind =
   | "stall_bytes"
   | "stall_progress"
   /** This process has no connection, memory or file descriptor left for it. */
-  | "local";
+  | "local"
+  /** The call cannot be put in the target's terms: nothing was sent. */
+  | "unsuited";
 
 export interface Failure {
   readonly kind: FailureKind;
@@ -73,6 +75,8 @@ export function nextTry(failure: Failure, isRepeatable: boolean): NextTry {
     case "stall_bytes":
     case "stall_progress":
       return isRepeatable ? "elsewhere" : "never";
+    case "unsuited":
+      return "elsewhere";
     case "local":
       return "never";
   }
@@ -94,5 +98,5 @@ function nextAfterStatus({ status, shouldRetry }: Failure, isRepeatable: boolean
 /** What a breaker counts. A 429 says that we are too fast, and a 4xx that the caller is wrong: neither that it is ill. */
 export function isIllness({ kind, status }: Failure): boolean {
   if (kind === "status" || kind === "stream_error") return status >= 500;
-  return kind !== "reuse_race" && kind !== "local";
+  return kind !== "reuse_race" && kind !== "local" && kind !== "unsuited";
 }
