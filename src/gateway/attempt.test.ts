@@ -1,8 +1,10 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { json, startReplayServer } from "../../test/support/replay-server.ts";
 import { realClock } from "../clock/index.ts";
-import { Attempt, type AttemptSink, type Fault, type UpstreamRequest } from "./attempt.ts";
+import { Attempt, type AttemptSink, type Fault } from "./attempt.ts";
 import { GATEWAY_LIMITS } from "./limits.ts";
+import type { UpstreamRequest } from "./transport/channel.ts";
+import { Network } from "./transport/network.ts";
 import { UpstreamPool } from "./upstream-pool.ts";
 
 const REQUEST: UpstreamRequest = {
@@ -14,7 +16,12 @@ const REQUEST: UpstreamRequest = {
 
 async function attempt(sink: Partial<AttemptSink>): Promise<{ pool: UpstreamPool; made: Attempt }> {
   const upstream = await startReplayServer(() => [{ bytes: json(200, { ok: true }) }]);
-  const pool = new UpstreamPool(new URL(upstream.url), GATEWAY_LIMITS, realClock);
+  const pool = new UpstreamPool({
+    origin: new URL(upstream.url),
+    limits: GATEWAY_LIMITS,
+    clock: realClock,
+    network: new Network(realClock),
+  });
   onTestFinished(async () => {
     pool.close();
     await upstream.close();

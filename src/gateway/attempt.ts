@@ -3,21 +3,14 @@
  * of its own and decides nothing: how long it may take is the call's business (`policy/call`), which cancels it. Ends in
  * exactly one of `onEnd` and `onFault`, or silently after `cancel`.
  */
-import type { Dispatcher } from "undici";
 import type { Clock } from "../clock/index.ts";
-import { ManxError, toManxError } from "../core/index.ts";
+import { isManxError, ManxError, toManxError } from "../core/index.ts";
 import type { FailureKind } from "../policy/index.ts";
-import type { Connection } from "./connection.ts";
-import { causeName, downError, exhaustedError, incompleteError } from "./upstream-fault.ts";
+import type { BreakKind, ResponseSink, UpstreamRequest } from "./transport/channel.ts";
+import type { ConnectionMarks } from "./transport/connection-marks.ts";
+import type { Lease } from "./transport/lease.ts";
+import { causeName, downError, incompleteError } from "./upstream-fault.ts";
 import type { UpstreamPool } from "./upstream-pool.ts";
-
-export interface UpstreamRequest {
-  readonly method: "GET" | "POST";
-  readonly path: string;
-  readonly headers: string[];
-  /** Whole, so that it can be sent again. */
-  readonly body: Buffer | null;
-}
 
 export interface Fault {
   readonly kind: FailureKind;
@@ -36,20 +29,18 @@ export interface AttemptSink {
   onFault(fault: Fault): void;
 }
 
-export class Attempt implements Dispatcher.DispatchHandler {
+export class Attempt implements ResponseSink {
   readonly #pool: UpstreamPool;
   readonly #clock: Clock;
   readonly #request: UpstreamRequest;
   readonly #sink: AttemptSink;
-  #connection: Connection | undefined;
+  #lease: Lease | undefined;
   #hasHead = false;
   #done = false;
-  /** Of the read that undici is working on. */
+  /** Of the read that is being worked on. */
   #newHead: { status: number; rawHeaders: string[] } | undefined;
   #newBytes: Buffer[] = [];
   #readUs = 0;
-  /** Whether the connection was open before the request came. */
-  isWarm = false;
   dispatchedUs = 0;
 
   constructor(
@@ -63,79 +54,74 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#sink = sink;
   }
 
-  /** @param fresh no connection that was kept: where one has just been found dead, others may be. */
-  start({ fresh }: { fresh: boolean }): void {
-    const connection = fresh ? this.#pool.takeFresh() : this.#pool.take();
-    if (connection === undefined) {
-      this.#fail({
-        kind: "local",
-        error: new ManxError("MANX_OVERLOADED", {
+  /** Whether the connection was open before the request came. */
+  get isWarm(): boolean {
+    return this.#lease?.isWarm ?? false;
+  }
+
+  /** How it came by its connection; undefined if it has none yet. Stays when it has ended. */
+  get marks(): ConnectionMarks | undefined {
+    return this.#lease?.marks;
+  }
+
+  /** @param options.fresh no connection that was kept: where one has just been found dead, others may be. */
+  start(options: { fresh: boolean }): void {
+    const lease = this.#pool.take(options);
+    if (lease === undefined) {
+      this.#failLocal(
+        new ManxError("MANX_OVERLOADED", {
           expected: `at most ${this.#pool.connectionsMax} requests at a time`,
         }),
-      });
+      );
       return;
     }
-    this.#connection = connection;
-    this.isWarm = connection.isOpen;
-    if (this.isWarm) {
-      this.#send(connection);
-      return;
-    }
-    this.#pool.connect(connection, (error) => {
+    this.#lease = lease;
+    lease.open((error) => {
       if (this.#done) return;
-      if (error === null) this.#send(connection);
-      else this.#failDown(error);
+      if (error === null) this.#send(lease);
+      else this.#failUnsent(error);
     });
   }
 
-  /** Gives up at once, in any phase: the upstream's socket is closed, nothing more is called. */
+  /** Gives up at once, in any phase: the upstream is told, nothing more is called. */
   cancel(): void {
     if (this.#done) return;
     this.#finish();
-    this.#connection?.close();
+    this.#lease?.cancel();
   }
 
   /** The client does not read: no more from the upstream. */
   pause(): void {
     if (this.#done) return;
-    this.#connection?.shutValve();
+    this.#lease?.shutValve();
   }
 
   resume(): void {
     if (this.#done) return;
-    this.#connection?.openValve();
+    this.#lease?.openValve();
   }
 
-  #send(connection: Connection): void {
+  #send(lease: Lease): void {
     this.dispatchedUs = this.#clock.nowUs();
     this.#sink.onSent(this.dispatchedUs);
-    if (this.#done) return;
-    const { method, path, headers, body } = this.#request;
-    connection.dispatch({ method, path, headers, body }, this);
+    if (!this.#done) lease.send(this.#request, this);
   }
 
-  /** Its presence tells undici which of its two handler forms this is. */
-  onRequestStart(): void {}
-
-  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
-    if (this.#done || status < 200) return;
+  head(status: number, rawHeaders: string[]): void {
+    if (this.#done) return;
     this.#reads();
     this.#hasHead = true;
-    this.#newHead = { status, rawHeaders: decodeHeaders(controller.rawHeaders as Buffer[]) };
+    this.#newHead = { status, rawHeaders };
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#done || chunk.length === 0) return;
+  bytes(chunk: Buffer): void {
+    if (this.#done) return;
     this.#reads();
     this.#newBytes.push(chunk);
   }
 
-  onResponseEnd(): void {
+  end(): void {
     if (this.#done) return;
-    if (this.#connection?.hasBroken === true) {
-      this.#failEarly("ECONNRESET");
-      return;
-    }
     this.#reads();
     this.#hand(() => {
       this.#handHead();
@@ -143,14 +129,12 @@ export class Attempt implements Dispatcher.DispatchHandler {
       // The head may have made the client leave.
       if (this.#done) return;
       this.#finish();
-      const connection = this.#connection!;
-      connection.openValve();
-      this.#pool.giveBack(connection);
+      this.#lease!.release();
       this.#sink.onEnd(last, this.#readUs);
     });
   }
 
-  /** undici calls once per chunk of the body, within one turn for all that one read brought. */
+  /** Called once per chunk of the body, within one turn for all that one read brought. */
   #reads(): void {
     if (this.#newHead !== undefined || this.#newBytes.length > 0) return;
     this.#readUs = this.#clock.nowUs();
@@ -171,7 +155,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     try {
       run();
     } catch (thrown) {
-      this.#fail({ kind: "local", error: toManxError(thrown) });
+      this.#failLocal(toManxError(thrown));
     }
   }
 
@@ -189,9 +173,18 @@ export class Attempt implements Dispatcher.DispatchHandler {
     return parts.length === 1 ? parts[0] : Buffer.concat(parts);
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController, cause: Error): void {
-    if (this.#hasHead) this.#failEarly(causeName(cause));
-    else this.#failDown(cause);
+  broken(kind: BreakKind, cause: Error): void {
+    if (this.#done) return;
+    if (kind === "local") this.#failLocal(toManxError(cause));
+    else if (this.#hasHead) this.#failEarly(causeName(cause));
+    else this.#failDown(this.#kindOf(kind), cause);
+  }
+
+  /** Before a head came. What was surely not begun is no more than a connection that was not there. */
+  #kindOf(kind: Exclude<BreakKind, "local">): FailureKind {
+    if (kind === "reuse_race") this.#lease?.raced();
+    if (kind !== "unprocessed") return kind;
+    return this.isWarm ? "reuse_race" : "connect";
   }
 
   #failEarly(got: string): void {
@@ -202,23 +195,23 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#fail({ kind: "cut", error });
   }
 
-  #failDown(cause: Error): void {
-    const kind = this.#kindOf(cause);
-    const error =
-      kind === "local" ? exhaustedError(cause) : downError(cause, this.#pool.origin.origin);
-    this.#fail({ kind, error });
+  #failUnsent(cause: Error): void {
+    const kind = isLocalFault(cause) ? "local" : "connect";
+    if (isManxError(cause)) this.#fail({ kind, error: cause });
+    else this.#failDown(kind, cause);
   }
 
-  /** Before a head came. */
-  #kindOf(cause: Error): FailureKind {
-    if (this.dispatchedUs === 0) return isLocalFault(cause) ? "local" : "connect";
-    if (!isSocketFault(cause)) return "garbage";
-    return this.isWarm ? "reuse_race" : "cut";
+  #failDown(kind: FailureKind, cause: Error): void {
+    this.#fail({ kind, error: downError(cause, this.#pool.origin.origin) });
+  }
+
+  #failLocal(error: ManxError): void {
+    this.#fail({ kind: "local", error });
   }
 
   #fail(fault: Fault): void {
     this.#finish();
-    this.#connection?.close();
+    this.#lease?.cancel();
     this.#sink.onFault(fault);
   }
 
@@ -227,19 +220,9 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 }
 
-function decodeHeaders(raw: readonly Buffer[]): string[] {
-  return raw.map((part) => part.toString("latin1"));
-}
-
-const SOCKET_FAULTS = new Set(["UND_ERR_SOCKET", "UND_ERR_CLOSED", "ECONNRESET", "EPIPE"]);
-
-function isSocketFault(cause: Error): boolean {
-  return SOCKET_FAULTS.has((cause as NodeJS.ErrnoException).code ?? "");
-}
-
 /** This machine has no socket or memory left: no other target would help, and none is to blame. */
 const LOCAL_FAULTS = new Set(["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EADDRNOTAVAIL"]);
 
 function isLocalFault(cause: Error): boolean {
-  return LOCAL_FAULTS.has((cause as NodeJS.ErrnoException).code ?? "");
+  return isManxError(cause) || LOCAL_FAULTS.has((cause as NodeJS.ErrnoException).code ?? "");
 }

@@ -3,7 +3,6 @@ import type { IncomingHttpHeaders } from "node:http";
 import { ManxError } from "../core/index.ts";
 import { parseJsonObject } from "../http/index.ts";
 import type { CallRequest, PlacedRequest } from "../policy/index.ts";
-import type { UpstreamRequest } from "./attempt.ts";
 import { readTerms } from "./caller-terms.ts";
 import { requestHeaders } from "./headers.ts";
 import { carriesKey } from "./keys/index.ts";
@@ -17,6 +16,7 @@ import {
   translatedHeaders,
   translationFor,
 } from "./translation.ts";
+import type { UpstreamRequest } from "./transport/channel.ts";
 
 export interface ClientRequest {
   /** Path and query, as the client sent them. */

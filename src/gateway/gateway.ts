@@ -23,6 +23,10 @@ export interface GatewayConnections {
   /** Since the start. */
   readonly opened: number;
   readonly warmed: number;
+  /** With a TLS session of an earlier connection. */
+  readonly resumed: number;
+  /** Over HTTP/2. */
+  readonly multiplexed: number;
   readonly failed: number;
   /** Requests that found a connection open. */
   readonly reused: number;
@@ -139,14 +143,12 @@ class RunningGateway implements Gateway {
   }
 
   connections(): GatewayConnections {
-    const sum = { open: 0, idle: 0, opened: 0, warmed: 0, failed: 0, reused: 0 };
-    for (const { open, idle, counts } of this.#pools()) {
-      sum.open += open;
-      sum.idle += idle;
-      for (const name of ["opened", "warmed", "failed", "reused"] as const)
-        sum[name] += counts[name];
-    }
-    return sum;
+    const counted = { opened: 0, warmed: 0, resumed: 0, multiplexed: 0, failed: 0, reused: 0 };
+    const names = Object.keys(counted) as (keyof typeof counted)[];
+    const pools = this.#pools();
+    for (const { counts } of pools) for (const name of names) counted[name] += counts[name];
+    const sum = (of: "open" | "idle"): number => pools.reduce((total, pool) => total + pool[of], 0);
+    return { open: sum("open"), idle: sum("idle"), ...counted };
   }
 
   metricsText(): Promise<string> {

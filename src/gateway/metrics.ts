@@ -125,6 +125,36 @@ export class GatewayMetrics {
         "Of these, ahead of need",
         () => sum((pool) => pool.counts.warmed),
       ],
+      [
+        "connections_resumed_total",
+        "Of these, with a TLS session of an earlier connection",
+        () => sum((pool) => pool.counts.resumed),
+      ],
+      [
+        "connections_multiplexed_total",
+        "Of these, over HTTP/2",
+        () => sum((pool) => pool.counts.multiplexed),
+      ],
+      [
+        "dns_seconds_total",
+        "Time in DNS of the connections opened",
+        () => sum((pool) => pool.counts.dnsUs) / US_PER_S,
+      ],
+      [
+        "tcp_seconds_total",
+        "Time in TCP handshakes of the connections opened",
+        () => sum((pool) => pool.counts.tcpUs) / US_PER_S,
+      ],
+      [
+        "tls_seconds_total",
+        "Time in TLS handshakes of the connections opened",
+        () => sum((pool) => pool.counts.tlsUs) / US_PER_S,
+      ],
+      [
+        "reuse_races_total",
+        "Kept connections that a request found dead",
+        () => sum((pool) => pool.counts.raced),
+      ],
       ["connections_failed_total", "Could not be opened", () => sum((pool) => pool.counts.failed)],
       [
         "requests_on_warm_total",

@@ -47,7 +47,7 @@ export function simpleConfig(options: SimpleOptions): GatewayConfig {
         connections: limits.connections,
         preconnect: options.preconnect ?? PRECONNECT_DEFAULT,
         idleUs: limits.idleUs,
-        http2: "never",
+        http2: "auto",
         tls: { caPath: null, serverName: null },
         canPrefill: false,
         router: "least-load",

@@ -1,166 +1,291 @@
 /**
- * The connections to one origin. The most recently used one is taken first, so that the others grow old and go; none is
- * shared; over the limit there is no waiting in line here: `take` says no, and the caller is told to come back.
+ * The way to one origin: its open connections, those that are being opened, and the requests that have a place on one. Over
+ * the limit there is no waiting in line here: `take` says no, and the caller is told to come back.
+ *
+ * Whether a connection carries one request or many is the upstream's choice, in the TLS handshake. While it is not known,
+ * requests wait for one handshake together: with HTTP/2 it is the only one, without it the others are cheaper after it.
  *
  * `warm` opens connections ahead of need. It opens sockets only, with their TLS handshake, and sends no request: there is
  * no path that every upstream answers without a key, a charge or a log line, and undici closes after a HEAD.
  *
- * Invariant: every connection is in `#open`; the idle ones are in `#idle` as well.
+ * Invariant: at most `connections` requests and as many connections; every lease that was taken ends once.
  */
-import { buildConnector } from "undici";
-import type { Clock } from "../clock/index.ts";
-import { Connection, type Connector } from "./connection.ts";
+import type { Cancel, Clock } from "../clock/index.ts";
+import { ManxError } from "../core/index.ts";
 import type { GatewayLimits } from "./limits.ts";
+import { ConnectionShelf, type Taken } from "./transport/connection-shelf.ts";
+import { type Dialed, Dialer } from "./transport/dialer.ts";
+import type { IdleState } from "./transport/idle-limit.ts";
+import { Lease, type LeaseHome } from "./transport/lease.ts";
+import type { Network } from "./transport/network.ts";
+import { Opening, type Waiter } from "./transport/opening.ts";
+import type { TlsTrust } from "./transport/ticket-cache.ts";
 
 export interface PoolCounts {
   /** Sockets opened since the start. */
   opened: number;
   /** Of these, ahead of need. */
   warmed: number;
+  /** Of these, with a TLS session of an earlier connection. */
+  resumed: number;
+  /** Of these, over HTTP/2. */
+  multiplexed: number;
   failed: number;
   /** Requests that found a connection open. */
   reused: number;
+  /** Of these, those that found it dead. */
+  raced: number;
+  /** Time in the stages of those opened, µs in all. */
+  dnsUs: number;
+  tcpUs: number;
+  tlsUs: number;
 }
 
 export type PoolLimits = Pick<GatewayLimits, "connections" | "connectUs" | "idleUs">;
 
-export interface TlsTrust {
-  /** PEM of the authorities to trust instead of the system's. */
-  readonly ca?: string;
-  /** Name that the certificate must have, if it is not the host's. */
-  readonly servername?: string;
+export interface PoolOptions {
+  readonly origin: URL;
+  readonly limits: PoolLimits;
+  readonly clock: Clock;
+  /** Shared by the pools of one gateway. */
+  readonly network: Network;
+  readonly tls?: TlsTrust;
+  /** Default "auto": where the upstream chooses it, which takes TLS. */
+  readonly http2?: "auto" | "never";
 }
 
-export class UpstreamPool {
+/** How long the others wait for the session of the first connection, when several are opened from cold. */
+const TICKET_US = 250_000;
+
+export class UpstreamPool implements LeaseHome {
   readonly origin: URL;
-  readonly counts: PoolCounts = { opened: 0, warmed: 0, failed: 0, reused: 0 };
-  /** Called when a connection has closed, for whoever keeps some warm. */
+  readonly counts: PoolCounts = {
+    opened: 0,
+    warmed: 0,
+    resumed: 0,
+    multiplexed: 0,
+    failed: 0,
+    reused: 0,
+    raced: 0,
+    dnsUs: 0,
+    tcpUs: 0,
+    tlsUs: 0,
+  };
+  /** Called when a connection takes no more requests, for whoever keeps some warm. */
   onShrink: (() => void) | undefined;
+  readonly #options: PoolOptions;
   readonly #clock: Clock;
-  readonly #limits: PoolLimits;
-  readonly #connector: Connector;
-  readonly #open = new Set<Connection>();
-  readonly #idle: Connection[] = [];
-  #closed = false;
+  readonly #dialer: Dialer;
+  readonly #shelf: ConnectionShelf;
+  readonly #openings = new Set<Opening>();
+  /** What the upstream has chosen last; undefined before the first handshake. */
+  #speaksH2: boolean | undefined;
+  #offersH2: boolean;
+  #leased = 0;
+  #isRetired = false;
+  #isClosed = false;
 
-  constructor(origin: URL, limits: PoolLimits, clock: Clock, tls: TlsTrust = {}) {
+  constructor(options: PoolOptions) {
+    const { origin, network, clock, limits, tls = {}, http2 = "auto" } = options;
     this.origin = origin;
+    this.#options = options;
     this.#clock = clock;
-    this.#limits = limits;
-    // One connector for all: it holds the TLS session tickets. Its own time-out is off, since the attempt has one.
-    this.#connector = buildConnector({ timeout: 0, allowH2: false, ...tls });
-  }
-
-  /** Connections, and so requests, at a time. */
-  get connectionsMax(): number {
-    return this.#limits.connections;
-  }
-
-  get open(): number {
-    return this.#open.size;
-  }
-
-  get idle(): number {
-    return this.#idle.length;
-  }
-
-  /** @returns an open idle connection, a new one that is yet to be opened, or undefined over the limit. */
-  take(): Connection | undefined {
-    for (let next = this.#idle.pop(); next !== undefined; next = this.#idle.pop()) {
-      if (!next.isOpen || this.#isStale(next)) {
-        next.close();
-        continue;
-      }
-      this.counts.reused += 1;
-      return next;
-    }
-    return this.takeFresh();
-  }
-
-  /** @returns one that is yet to be opened, or undefined over the limit. */
-  takeFresh(): Connection | undefined {
-    if (this.#closed || this.#open.size >= this.#limits.connections) return undefined;
-    return this.#make();
-  }
-
-  /** Opens what `take` gave. */
-  connect(connection: Connection, done: (error: Error | null) => void): void {
-    connection.open((error) => {
-      if (error === null) this.counts.opened += 1;
-      // One that was given up is closed already, and has not failed.
-      else if (!connection.isClosed) this.counts.failed += 1;
-      done(error);
+    this.#dialer = new Dialer({ origin, network, clock, tls });
+    this.#offersH2 = http2 === "auto" && this.#dialer.isSecure;
+    this.#shelf = new ConnectionShelf({
+      origin,
+      clock,
+      idleUs: limits.idleUs,
+      idleLimit: network.idleLimit(origin.origin),
+      onShrink: () => this.onShrink?.(),
+      onRefusesH2: () => {
+        this.#offersH2 = false;
+        this.#speaksH2 = false;
+      },
     });
   }
 
-  /** The request on it has ended well. */
-  giveBack(connection: Connection): void {
-    if (this.#closed || !connection.isOpen) {
-      connection.close();
-      return;
-    }
-    connection.idleSinceUs = this.#clock.nowUs();
-    this.#idle.push(connection);
+  /** Requests at a time, and connections. */
+  get connectionsMax(): number {
+    return this.#options.limits.connections;
   }
 
-  /** Opens connections at the same time until `count` are open. @returns the first error, or null. */
+  /** Those that are being opened among them. */
+  get open(): number {
+    return this.#openings.size + this.#shelf.open;
+  }
+
+  /** Of these, without those that only end what they have begun. */
+  get usable(): number {
+    return this.#openings.size + this.#shelf.usable;
+  }
+
+  get idle(): number {
+    return this.#shelf.idle;
+  }
+
+  /** How long a connection may be unused by now, and why. */
+  get idleState(): IdleState {
+    return this.#shelf.idleState;
+  }
+
+  /**
+   * @param options.fresh no connection that was kept: where one has just been found dead, others may be.
+   * @returns a place on an open connection, one that is yet to be opened, or undefined over the limit.
+   */
+  take({ fresh }: { fresh: boolean }): Lease | undefined {
+    if (this.#isClosed || this.#leased >= this.connectionsMax) return undefined;
+    const taken = this.#shelf.take(fresh);
+    if (taken !== undefined) {
+      this.counts.reused += 1;
+      return this.#lease(taken);
+    }
+    if (this.#joinable() === undefined && !this.#makeRoom()) return undefined;
+    return this.#lease(undefined);
+  }
+
+  #lease(taken: Taken | undefined): Lease {
+    this.#leased += 1;
+    return new Lease(this, taken);
+  }
+
+  /** @returns whether one more connection may be opened; one that nobody uses is closed for it. */
+  #makeRoom(): boolean {
+    return this.open < this.connectionsMax || this.#shelf.dropOldestIdle();
+  }
+
+  #joinable(): Opening | undefined {
+    if (this.#speaksH2 === false) return undefined;
+    for (const opening of this.#openings) if (opening.hasRoom) return opening;
+    return undefined;
+  }
+
+  await(waiter: Waiter): Cancel {
+    const joinable = this.#joinable();
+    if (joinable !== undefined) return joinable.join(waiter);
+    const opening = this.#makeOpening();
+    const leave = opening.join(waiter);
+    this.#dial(opening);
+    return leave;
+  }
+
+  raced(idleUs: number): void {
+    this.counts.raced += 1;
+    this.#options.network.idleLimit(this.origin.origin).raced(idleUs, this.#clock.nowUs());
+  }
+
+  ended(): void {
+    this.#leased -= 1;
+  }
+
+  #makeOpening(): Opening {
+    const opening = new Opening(this.#offersH2, (givenUp) => this.#openings.delete(givenUp));
+    this.#openings.add(opening);
+    return opening;
+  }
+
+  /** May fail at once. */
+  #dial(opening: Opening): void {
+    opening.start(() =>
+      this.#dialer.dial(this.#offersH2, (error, dialed) => {
+        this.#openings.delete(opening);
+        const waiters = opening.end();
+        if (dialed === undefined) this.#failed(waiters, error!);
+        else this.#opened(waiters, dialed);
+        opening.ahead?.(error);
+      }),
+    );
+  }
+
+  #failed(waiters: readonly Waiter[], error: Error): void {
+    this.counts.failed += 1;
+    for (const waiter of waiters) waiter.failed(error);
+  }
+
+  #opened(waiters: readonly Waiter[], dialed: Dialed): void {
+    const { reuse, protocol, dnsUs, tcpUs, tlsUs } = dialed.marks;
+    const { counts } = this;
+    counts.opened += 1;
+    counts.dnsUs += dnsUs;
+    counts.tcpUs += tcpUs;
+    counts.tlsUs += tlsUs;
+    if (reuse === "resumed") counts.resumed += 1;
+    if (protocol === "h2") counts.multiplexed += 1;
+    this.#speaksH2 = protocol === "h2";
+    for (const waiter of this.#shelf.add(dialed, waiters)) this.#serve(waiter);
+  }
+
+  /** One that has waited for a connection which is not for it. */
+  #serve(waiter: Waiter): void {
+    const taken = this.#shelf.take(false);
+    if (taken !== undefined) waiter.opened(taken.channel);
+    else if (this.#joinable() !== undefined || this.#makeRoom()) waiter.moved(this.await(waiter));
+    else waiter.failed(new ManxError("MANX_OVERLOADED"));
+  }
+
+  /**
+   * Opens connections until `count` are open. From cold one comes first: its TLS session makes the others cheaper, which at
+   * the same time would each go the whole way.
+   * @returns the first error, or null.
+   */
   async warm(count: number): Promise<Error | null> {
-    const missing = Math.min(count, this.#limits.connections) - this.#open.size;
-    const openings = Array.from({ length: Math.max(0, missing) }, () => this.#openAhead());
+    const wanted = Math.min(count, this.connectionsMax);
+    const { tickets } = this.#options.network;
+    const { isSecure, ticketKey } = this.#dialer;
+    if (isSecure && this.usable < wanted && tickets.get(ticketKey) === undefined) {
+      const error = await this.#openAhead();
+      if (error !== null) return error;
+      if (this.usable < wanted) await this.#ticket();
+    }
+    const missing = Math.max(0, wanted - this.usable);
+    const openings = Array.from({ length: missing }, () => this.#openAhead());
     return (await Promise.all(openings)).find((error) => error !== null) ?? null;
   }
 
-  #openAhead(): Promise<Error | null> {
-    const connection = this.#make();
-    const { connectUs } = this.#limits;
+  #ticket(): Promise<void> {
     return new Promise((resolve) => {
-      const giveUp = (): void => {
-        this.counts.failed += 1;
-        connection.close(new Error(`no connection within ${connectUs / 1_000} ms`));
-      };
-      const cancel =
-        connectUs === 0 ? undefined : this.#clock.at(this.#clock.nowUs() + connectUs, giveUp);
-      this.connect(connection, (error) => {
-        cancel?.();
-        if (error === null) {
-          this.counts.warmed += 1;
-          this.giveBack(connection);
-        }
-        resolve(error);
+      const cancel = this.#clock.at(this.#clock.nowUs() + TICKET_US, () => {
+        forget();
+        resolve();
+      });
+      const forget = this.#options.network.tickets.whenSet(this.#dialer.ticketKey, () => {
+        cancel();
+        resolve();
       });
     });
   }
 
-  /** One that never had a request is not closed by undici's own idle limit. */
-  #isStale(connection: Connection): boolean {
-    const { idleUs } = this.#limits;
-    return idleUs > 0 && this.#clock.nowUs() - connection.idleSinceUs > idleUs;
+  #openAhead(): Promise<Error | null> {
+    if (this.#isRetired) return Promise.resolve(null);
+    const { connectUs } = this.#options.limits;
+    return new Promise((resolve) => {
+      const opening = this.#makeOpening();
+      const giveUp = (): void => {
+        this.counts.failed += 1;
+        opening.giveUp(new Error(`no connection within ${connectUs / 1_000} ms`));
+      };
+      const cancel =
+        connectUs === 0 ? undefined : this.#clock.at(this.#clock.nowUs() + connectUs, giveUp);
+      opening.ahead = (error) => {
+        cancel?.();
+        if (error === null) this.counts.warmed += 1;
+        resolve(error);
+      };
+      this.#dial(opening);
+    });
   }
 
   close(): void {
-    this.#closed = true;
-    for (const connection of [...this.#open]) connection.close();
+    this.#isRetired = true;
+    this.#isClosed = true;
+    const error = new Error("the connection was given up");
+    for (const opening of [...this.#openings]) opening.giveUp(error);
+    this.#shelf.close();
   }
 
-  /** Takes no new request; connections close as their requests end. */
+  /** Keeps nothing any more: connections close as their requests end. Calls that began with it may still go on. */
   retire(): void {
-    this.#closed = true;
-    for (const connection of [...this.#idle]) connection.close();
-  }
-
-  #make(): Connection {
-    const connection = new Connection({
-      origin: this.origin,
-      connector: this.#connector,
-      idleMs: Math.ceil(this.#limits.idleUs / 1_000),
-      onClosed: (closed) => {
-        this.#open.delete(closed);
-        const at = this.#idle.indexOf(closed);
-        if (at >= 0) this.#idle.splice(at, 1);
-        if (!this.#closed) this.onShrink?.();
-      },
-    });
-    this.#open.add(connection);
-    return connection;
+    this.#isRetired = true;
+    this.#shelf.retire();
   }
 }

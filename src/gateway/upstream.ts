@@ -4,12 +4,14 @@
  */
 import { readFileSync } from "node:fs";
 import type { Clock } from "../clock/index.ts";
-import { ManxError } from "../core/index.ts";
+import { ManxError, US_PER_S } from "../core/index.ts";
 import type { PlacedRequest, Placement, ReplicaOutcome } from "../policy/index.ts";
 import type { UpstreamConfig } from "./config/index.ts";
 import type { HeaderList } from "./headers.ts";
 import { ReplicaSet } from "./replicas/index.ts";
-import { type TlsTrust, UpstreamPool } from "./upstream-pool.ts";
+import type { Network } from "./transport/network.ts";
+import type { TlsTrust } from "./transport/ticket-cache.ts";
+import { UpstreamPool } from "./upstream-pool.ts";
 import { parseUpstream } from "./upstream-url.ts";
 import { WarmKeeper } from "./warm-keeper.ts";
 
@@ -20,6 +22,11 @@ export interface Seat {
   readonly prefix: string;
   /** Of a replica; to be ended once. */
   readonly placement: Placement | undefined;
+}
+
+export interface UpstreamWays {
+  readonly network: Network;
+  readonly connectUs: number;
 }
 
 interface Place {
@@ -36,17 +43,18 @@ export class Upstream {
   readonly #replicas: ReplicaSet | undefined;
 
   /**
-   * @param connectUs limit for connections that are opened ahead.
+   * @param ways what is known of the ways to upstreams; limit for connections that are opened ahead.
    * @throws MANX_URL, MANX_SECRET_MISSING, MANX_FILE_UNREADABLE
    */
-  constructor(config: UpstreamConfig, connectUs: number, clock: Clock) {
+  constructor(config: UpstreamConfig, { network, connectUs }: UpstreamWays, clock: Clock) {
     this.config = config;
     this.credentials = credentialsOf(config);
-    const { connections, idleUs, preconnect } = config;
+    const { connections, idleUs, preconnect, http2 } = config;
     const tls = trustOf(config);
     this.#places = config.urls.map((url) => {
       const { origin, prefix } = parseUpstream(url, `upstream ${config.name}`);
-      const pool = new UpstreamPool(origin, { connections, connectUs, idleUs }, clock, tls);
+      const limits = { connections, connectUs, idleUs };
+      const pool = new UpstreamPool({ origin, limits, clock, network, tls, http2 });
       return { pool, prefix, keeper: new WarmKeeper(pool, clock, preconnect) };
     });
     if (config.urls.length > 1) {
@@ -103,7 +111,16 @@ export class Upstream {
   shown(): object {
     const { name, format } = this.config;
     const connections = this.#places.map(({ pool }) => {
-      return { origin: pool.origin.origin, open: pool.open, idle: pool.idle };
+      const { origin, open, idle, idleState, counts } = pool;
+      const { limitUs, source } = idleState;
+      return {
+        origin: origin.origin,
+        open,
+        idle,
+        idleLimitS: Number.isFinite(limitUs) ? limitUs / US_PER_S : null,
+        idleLimitFrom: source,
+        counts,
+      };
     });
     return { name, format, connections, replicas: this.#replicas?.snapshot().replicas };
   }

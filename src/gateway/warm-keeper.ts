@@ -1,7 +1,7 @@
 /**
  * Keeps a number of upstream connections open, so that no request pays for TCP and TLS, not even the first after a quiet
- * minute in which the upstream closed what was idle. Tries again after 1 s, 2 s, 4 s … 30 s while the upstream is down,
- * and knows from that whether it is up.
+ * minute in which the upstream closed what was idle. One that closes is replaced at once, but at most once a second; while
+ * the upstream is down, after 1 s, 2 s, 4 s … 30 s.
  */
 import type { Cancel, Clock } from "../clock/index.ts";
 import { US_PER_S } from "../core/index.ts";
@@ -15,6 +15,7 @@ export class WarmKeeper {
   readonly #clock: Clock;
   readonly #count: number;
   #waitUs = WAIT_FIRST_US;
+  #filledUs = Number.NEGATIVE_INFINITY;
   #cancel: Cancel | undefined;
   #busy = false;
   #stopped = false;
@@ -31,6 +32,7 @@ export class WarmKeeper {
     this.#busy = true;
     const error = await this.#pool.warm(this.#count);
     this.#busy = false;
+    this.#filledUs = this.#clock.nowUs();
     this.#waitUs = error === null ? WAIT_FIRST_US : Math.min(this.#waitUs * 2, WAIT_MOST_US);
     this.#plan();
     return error;
@@ -43,8 +45,9 @@ export class WarmKeeper {
 
   #plan(): void {
     if (this.#stopped || this.#busy || this.#cancel !== undefined) return;
-    if (this.#pool.open >= this.#count) return;
-    this.#cancel = this.#clock.at(this.#clock.nowUs() + this.#waitUs, () => {
+    if (this.#pool.usable >= this.#count) return;
+    const dueUs = Math.max(this.#clock.nowUs(), this.#filledUs + this.#waitUs);
+    this.#cancel = this.#clock.at(dueUs, () => {
       this.#cancel = undefined;
       void this.fill();
     });

@@ -6,12 +6,15 @@ import { type Clock, Random } from "../clock/index.ts";
 import { AttemptBudget, type CallRoute, HedgeGovernor, Target } from "../policy/index.ts";
 import type { GatewayConfig, ModelConfig, PolicyConfig, UpstreamConfig } from "./config/index.ts";
 import { type Line, type ModelRoute, ModelRoutes } from "./model-routes.ts";
+import { Network } from "./transport/network.ts";
 import { Upstream } from "./upstream.ts";
 
 export interface Wiring {
   readonly config: GatewayConfig;
   readonly upstreams: ReadonlyMap<string, Upstream>;
   readonly routes: ModelRoutes;
+  /** Outlives every wiring. */
+  readonly network: Network;
 }
 
 /** Extra attempts that may be saved up. */
@@ -20,12 +23,13 @@ const SAVED_MAX = 20;
 /** @throws MANX_URL, MANX_SECRET_MISSING, MANX_FILE_UNREADABLE; nothing is left open then. */
 export function wire(config: GatewayConfig, clock: Clock, before?: Wiring): Wiring {
   const upstreams = new Map<string, Upstream>();
+  const network = before?.network ?? new Network(clock);
   try {
     for (const one of config.upstreams) {
       const kept = before?.upstreams.get(one.name);
       const isSame = kept !== undefined && isSameUpstream(kept.config, one);
       const { connectUs } = config.limits;
-      upstreams.set(one.name, isSame ? kept : new Upstream(one, connectUs, clock));
+      upstreams.set(one.name, isSame ? kept : new Upstream(one, { network, connectUs }, clock));
     }
   } catch (thrown) {
     for (const [name, upstream] of upstreams) {
@@ -34,7 +38,7 @@ export function wire(config: GatewayConfig, clock: Clock, before?: Wiring): Wiri
     throw thrown;
   }
   const routes = config.models.map((model, index) => routeOf(model, { config, upstreams, index }));
-  return { config, upstreams, routes: new ModelRoutes(routes) };
+  return { config, upstreams, routes: new ModelRoutes(routes), network };
 }
 
 /** The upstreams that only the older wiring has. */
