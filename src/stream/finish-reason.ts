@@ -21,6 +21,10 @@ const REASONS: ReadonlyMap<string, FinishReason> = new Map([
   ["content_filter", "content_filter"],
   ["refusal", "content_filter"],
   ["safety", "content_filter"],
+  ["recitation", "content_filter"],
+  ["blocklist", "content_filter"],
+  ["prohibited_content", "content_filter"],
+  ["spii", "content_filter"],
   ["pause_turn", "pause"],
 ]);
 

@@ -3,6 +3,8 @@
 export { CHAT_DONE, type ChatHead, encodeChatChunk } from "./chat-encoder.ts";
 /** How a response stands or has ended, its usage and tool calls. */
 export type { Completion, CompletionState } from "./completion.ts";
+/** Tool arguments while they arrive: when they are whole, and which fields are. */
+export { JsonSealer } from "./json-sealer.ts";
 /** Whether a running stream lives, and whether it gets on. */
 export { LiveProgress, type Silence, type SilenceLimits } from "./live-progress.ts";
 export { SseDecoder, type SseFrame } from "./sse-decoder.ts";
@@ -10,6 +12,7 @@ export { SseDecoder, type SseFrame } from "./sse-decoder.ts";
 export type { Stalls } from "./stalls.ts";
 export {
   createDecoder,
+  type DecodableFormat,
   type DecoderOptions,
   type StreamDecoder,
   type StreamFormat,

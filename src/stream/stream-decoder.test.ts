@@ -271,7 +271,7 @@ describe("createDecoder", () => {
     expect(() => createDecoder("openai-caht" as StreamFormat)).toThrowError(
       expect.objectContaining({
         code: "MANX_NAME_UNKNOWN",
-        expected: "one of openai-chat, openai-responses, anthropic-messages",
+        expected: "one of openai-chat, openai-responses, anthropic-messages, gemini",
         hint: 'did you mean "openai-chat"?',
       }),
     );

@@ -2,13 +2,15 @@
  * Bytes of one response to canonical events. A decoder never throws on what the wire holds: what it cannot read becomes
  * a `fault` and is counted, and the frames after it are read as if nothing had been.
  *
- *     bytes ─SseDecoder─► frames ─FrameReader of the format─► EventSink ─► events, completion
+ *     bytes ─Framing─► frames ─FrameReader of the format─► EventSink ─► events, completion
  */
 import { lookUp } from "../core/index.ts";
 import { AnthropicMessagesReader } from "./anthropic-messages.ts";
 import type { Completion } from "./completion.ts";
 import { EventSink } from "./event-sink.ts";
 import { FrameTemplate } from "./frame-template.ts";
+import { GeminiReader } from "./gemini.ts";
+import { JsonArrayDecoder } from "./json-array-decoder.ts";
 import { isObject, type JsonObject } from "./json-object.ts";
 import { OpenAiChatReader } from "./openai-chat.ts";
 import { OpenAiResponsesReader } from "./openai-responses.ts";
@@ -19,13 +21,16 @@ import { readWireError } from "./wire-error.ts";
 
 export type StreamFormat = "openai-chat" | "openai-responses" | "anthropic-messages";
 
+/** Gemini's `streamGenerateContent` is read, as events or as the JSON array that it is without `alt=sse`, not written. */
+export type DecodableFormat = StreamFormat | "gemini";
+
 export interface DecoderOptions extends ToolCallLimits {
   /** Largest frame; a larger one is skipped and is a fault. Default 16 MiB. */
   readonly frameBytesMax?: number;
 }
 
-export interface StreamDecoder {
-  readonly format: StreamFormat;
+export interface StreamDecoder<Format extends DecodableFormat = StreamFormat> {
+  readonly format: Format;
   /**
    * @param bytes of one read; not kept.
    * @param atUs when they were read, on the caller's clock.
@@ -43,34 +48,48 @@ export interface FrameReader {
   /** @returns true if the frame is the terminal one, which is no JSON on this wire. */
   isTerminal(data: string): boolean;
   read(frame: JsonObject, eventName: string): void;
+  /** The wire has no terminal frame: its clean end is one, once the answer is whole. */
+  readonly endsWithBytes?: boolean;
 }
 
 const READERS: Readonly<
-  Record<StreamFormat, new (sink: EventSink, calls: ToolCalls) => FrameReader>
+  Record<DecodableFormat, new (sink: EventSink, calls: ToolCalls) => FrameReader>
 > = {
   "openai-chat": OpenAiChatReader,
   "openai-responses": OpenAiResponsesReader,
   "anthropic-messages": AnthropicMessagesReader,
+  gemini: GeminiReader,
 };
 
 /** @throws MANX_NAME_UNKNOWN for another format, with the list of those that exist. */
-export function createDecoder(format: StreamFormat, options: DecoderOptions = {}): StreamDecoder {
+export function createDecoder<Format extends DecodableFormat>(
+  format: Format,
+  options: DecoderOptions = {},
+): StreamDecoder<Format> {
   lookUp(READERS, format, "stream format");
   return new FrameDecoder(format, options);
 }
 
-class FrameDecoder implements StreamDecoder {
-  readonly format: StreamFormat;
-  readonly #sse: SseDecoder;
+/** Bytes to frames. */
+interface Framing {
+  push(bytes: Uint8Array): readonly SseFrame[];
+  end(): number;
+}
+
+class FrameDecoder<Format extends DecodableFormat> implements StreamDecoder<Format> {
+  readonly format: Format;
+  readonly #framing: Framing;
   readonly #sink = new EventSink();
   readonly #calls: ToolCalls;
   readonly #reader: FrameReader;
   readonly #template = new FrameTemplate();
   #hasEnded = false;
 
-  constructor(format: StreamFormat, options: DecoderOptions) {
+  constructor(format: Format, options: DecoderOptions) {
     this.format = format;
-    this.#sse = new SseDecoder(options.frameBytesMax ?? FRAME_BYTES_MAX);
+    const frameBytesMax = options.frameBytesMax ?? FRAME_BYTES_MAX;
+    this.#framing =
+      format === "gemini" ? new JsonArrayDecoder(frameBytesMax) : new SseDecoder(frameBytesMax);
     this.#calls = new ToolCalls(this.#sink, options);
     this.#reader = new READERS[format](this.#sink, this.#calls);
   }
@@ -81,7 +100,7 @@ class FrameDecoder implements StreamDecoder {
 
   push(bytes: Uint8Array, atUs: number): readonly StreamEvent[] {
     if (this.#hasEnded) return [];
-    for (const frame of this.#sse.push(bytes)) this.#read(frame, atUs);
+    for (const frame of this.#framing.push(bytes)) this.#read(frame, atUs);
     return this.#sink.take();
   }
 
@@ -89,9 +108,11 @@ class FrameDecoder implements StreamDecoder {
     if (this.#hasEnded) return [];
     this.#hasEnded = true;
     const { tracker } = this.#sink;
-    const tailBytes = this.#sse.end();
+    const tailBytes = this.#framing.end();
     this.#sink.nextFrame(atUs);
     if (tracker.isWhole) this.#calls.endAll();
+    const endsWell = tailBytes === 0 && tracker.isWhole && !tracker.isDone;
+    if (endsWell && this.#reader.endsWithBytes === true) this.#sink.emit({ type: "done" });
     tracker.end(tailBytes);
     if (tracker.state === "incomplete") {
       const detail =

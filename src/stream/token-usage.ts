@@ -67,6 +67,20 @@ export function mergeMessagesUsage(before: TokenUsage, wire: JsonObject): TokenU
   };
 }
 
+/** @param wire the `usageMetadata` of Gemini's answer, whose candidates' tokens do not include the thoughts. */
+export function mergeGeminiUsage(before: TokenUsage, wire: JsonObject): TokenUsage {
+  const thoughts = count(wire.thoughtsTokenCount) ?? before.reasoningTokens;
+  const said = count(wire.candidatesTokenCount);
+  return {
+    inputTokens: count(wire.promptTokenCount) ?? before.inputTokens,
+    outputTokens: said === undefined ? before.outputTokens : said + (thoughts ?? 0),
+    totalTokens: count(wire.totalTokenCount) ?? before.totalTokens,
+    cacheReadTokens: count(wire.cachedContentTokenCount) ?? before.cacheReadTokens,
+    cacheWriteTokens: before.cacheWriteTokens,
+    reasoningTokens: thoughts,
+  };
+}
+
 function count(value: unknown): number | undefined {
   return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined;
 }

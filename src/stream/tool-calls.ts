@@ -62,6 +62,8 @@ export class ToolCalls {
     name: string;
     seed: string;
     byServer: boolean;
+    /** Default 0. */
+    choice?: number;
   }): ToolCall | undefined {
     return this.#start({ choice: 0, ...parts });
   }

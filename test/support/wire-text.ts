@@ -2,8 +2,8 @@
 import {
   type Completion,
   createDecoder,
+  type DecodableFormat,
   type StreamEvent,
-  type StreamFormat,
 } from "../../src/stream/index.ts";
 
 const ENCODER = new TextEncoder();
@@ -41,7 +41,7 @@ export interface Decoded {
 
 /** @param cuts positions in the bytes at which one read ends and the next begins. All reads are at 0 µs. */
 export function decode(
-  format: StreamFormat,
+  format: DecodableFormat,
   wire: string | Uint8Array,
   cuts: readonly number[] = [],
 ): Decoded {
