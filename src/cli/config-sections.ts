@@ -46,11 +46,11 @@ async function checkEngine({ path, env }: SectionCheck): Promise<CheckedSection>
   });
   if (config === undefined) return { errors, notices: [], settings: [] };
   try {
-    await engineSetup(config);
+    const { section } = await engineSetup(config);
+    return { errors: [], notices: [], settings: section.settings() };
   } catch (thrown) {
     return { errors: [toManxError(thrown)], notices: [], settings: [] };
   }
-  return { errors: [], notices: [], settings: config.settings() };
 }
 
 async function checkGateway({ path, env, secrets }: SectionCheck): Promise<CheckedSection> {

@@ -15,6 +15,23 @@ afterEach(async () => {
   }
 });
 
+const fittedTo = {
+  schemaVersion: 1,
+  coefficients: {
+    stepUs: 9_000,
+    freeTokens: 128,
+    tokenUs: 20,
+    prefillSequenceUs: 0,
+    prefillPairUs: 0,
+    prefillContextTokenUs: 0,
+    decodeSequenceUs: 0,
+    decodeContextTokenUs: 0,
+  },
+  fittedOn: { source: "run.json", requests: 300, undetermined: [] },
+  error: [],
+  engine: { model: "qwen2.5-7b", sequencesMax: 64, kvTokens: 4_096 },
+};
+
 async function startEngine(...argv: string[]) {
   const io = new FakeIo({ clock: realClock });
   const done = runProgram(makeProgram(io), ["engine", ...argv], io);
@@ -64,6 +81,21 @@ describe("manx engine", () => {
     const body = '{"messages": [{"role": "user", "content": "hello"}]}';
     const { status } = await fetch(`${url}/v1/chat/completions`, { method: "POST", body });
     expect(status).toBe(529);
+  });
+
+  it("is the twin of the engine that a cost was fitted to, and says so", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "manx-cli-"));
+    const cost = join(folder, "cost.json");
+    await writeFile(cost, JSON.stringify(fittedTo));
+    const { io, done } = await startEngine("--port", "0", "--cost", cost, "--sequences", "3");
+    io.pull();
+    await done;
+    expect(io.err).toContain("(qwen2.5-7b on 1 x h100-sxm, chunked, paged KV of 4096 tokens)");
+    expect(io.err).toContain('engine: by cost.json: model "qwen2.5-7b", kvTokens 4096\n');
+    const { exit, err } = await fail("--port", "0", "--cost", cost, "--model", "qwen3-32b");
+    await rm(folder, { recursive: true });
+    expect(exit).toBe(2);
+    expect(err).toContain("at --model\n  expected qwen2.5-7b, which the prices were fitted to");
   });
 
   it.each([

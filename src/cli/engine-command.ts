@@ -9,7 +9,9 @@ import { addEnginePlanCommand } from "./engine-plan-command.ts";
 import { interrupted } from "./interrupted.ts";
 import type { Io } from "./io.ts";
 
-type Setup = import("../engine-server/index.ts").EngineSetup["server"];
+type EngineSetup = import("../engine-server/index.ts").EngineSetup;
+type Setup = EngineSetup["server"];
+type Section = EngineSetup["section"];
 
 export function addEngineCommand(program: Command, io: Io): void {
   const engine = program
@@ -40,13 +42,13 @@ async function runEngine(flags: EngineFlags, io: Io): Promise<void> {
   const { readConfig } = await import("../config/index.ts");
   const { atItsPlace, engineSchema, engineSetup, faultFields, rehearse, startEngineServer } =
     await import("../engine-server/index.ts");
-  const section = await readConfig(flags.config as string | undefined, {
+  const written = await readConfig(flags.config as string | undefined, {
     section: "engine",
     schema: engineSchema,
     env: io.env,
     flags: givenFlags(flags, faultFields),
   });
-  const setup = await engineSetup(section);
+  const setup = await engineSetup(written);
   let server: EngineServer;
   let warnings: readonly string[];
   try {
@@ -54,11 +56,13 @@ async function runEngine(flags: EngineFlags, io: Io): Promise<void> {
     warnings = await rehearse({ config, speed, replicas, clock: io.clock });
     server = await startEngineServer({ ...setup.server, clock: io.clock });
   } catch (thrown) {
-    throw atItsPlace(thrown, section);
+    throw atItsPlace(thrown, setup.section);
   }
   const { describeConfig } = await import("../engine/index.ts");
   const { config } = setup.server;
   report(server, setup.server, io);
+  const presets = presetText(setup.section);
+  if (presets !== "") io.stderr.write(`engine: ${presets}\n`);
   for (const warning of warnings) io.stderr.write(`engine: warning: ${warning}\n`);
   if (flags.json === true) {
     const [{ scheduler }] = server.engines as [Engine];
@@ -96,6 +100,13 @@ function report(server: EngineServer, setup: Setup, io: Io): void {
       `base URL for clients ${url}/v1\n` +
       `  try: curl -N ${url}/v1/chat/completions -d '${body}'\n`,
   );
+}
+
+/** What came along with a fitted cost. */
+function presetText(section: Section): string {
+  const presets = section.settings().filter(({ source }) => source.kind === "preset");
+  const values = presets.map(({ path, shown }) => `${path.replace("engine.", "")} ${shown}`);
+  return values.length === 0 ? "" : `by ${presets[0]!.source.name}: ${values.join(", ")}`;
 }
 
 function fleetText(setup: Setup): string {

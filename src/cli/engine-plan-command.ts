@@ -1,8 +1,7 @@
 /** `manx engine plan`: which configuration carries a workload within its limits on the fewest GPUs. */
 import type { Command } from "commander";
 import { ManxError } from "../core/index.ts";
-import type { EngineConfig } from "../engine/index.ts";
-import type { GivenCost } from "../explain/index.ts";
+import type { EngineConfig, FittedCostText } from "../engine/index.ts";
 import type { RequestBudgets, ResultDocument, Trace } from "../load/index.ts";
 import { breath } from "./breath.ts";
 import { needed, parseCount, parseFactor } from "./flag-values.ts";
@@ -26,8 +25,6 @@ export interface PlanFlags {
   readonly json?: true;
   readonly output?: string;
 }
-
-type Explain = typeof import("../explain/index.ts");
 
 export function addEnginePlanCommand(engine: Command, io: Io): void {
   engine
@@ -67,7 +64,7 @@ async function runPlan(flags: PlanFlags, io: Io): Promise<void> {
   if (flags.model !== undefined) findModel(flags.model, "--model");
   if (flags.gpu !== undefined) findGpu(flags.gpu, "--gpu");
   const limits = planLimits(load.parseBudgets(slo, "--slo"));
-  const given = flags.cost === undefined ? undefined : await readCost(flags.cost, explain);
+  const given = flags.cost === undefined ? undefined : await readCost(flags.cost);
   const engine = plannedEngine(flags, given);
   const output = flags.output === undefined ? undefined : openOutput(flags.output, io);
   const trace = await load.readTrace(path, { speed, limit });
@@ -97,7 +94,7 @@ async function runPlan(flags: PlanFlags, io: Io): Promise<void> {
     explain,
     plan,
     flags,
-    given,
+    given: given?.fitted,
     limits,
     trace,
     startedMs,
@@ -135,21 +132,35 @@ function longestRequest(trace: Trace): number {
 
 const COST_BYTES_MAX = 4 * 1024 * 1024;
 
-async function readCost(path: string, explain: Explain): Promise<GivenCost> {
-  return explain.parseFittedCost(await readInput(path, COST_BYTES_MAX), path);
+interface FittedTo {
+  readonly fitted: FittedCostText;
+  readonly names: Partial<Pick<EngineConfig, "model" | "gpu" | "ranks">>;
+  /** How a step is put together is not among it: that is what the plan is to find out. */
+  readonly asItRan: Partial<EngineConfig>;
+}
+
+async function readCost(path: string): Promise<FittedTo> {
+  const { fittedEngineOf, parseFittedCost } = await import("../engine/index.ts");
+  const fitted = parseFittedCost(await readInput(path, COST_BYTES_MAX), path);
+  const ran = ["sequencesMax", "kvTokens", "ahead", "admission"] as const;
+  return {
+    fitted,
+    names: fittedEngineOf(fitted.engine, ["model", "gpu", "ranks"]),
+    asItRan: fittedEngineOf(fitted.engine, ran),
+  };
 }
 
 /** What is known of every engine. A fitted cost holds for the model, GPU and ranks that it was fitted to, and no other. */
 function plannedEngine(
   flags: PlanFlags,
-  given: GivenCost | undefined,
+  given: FittedTo | undefined,
 ): {
   readonly model: string;
   readonly gpu: string;
   readonly engine?: Partial<EngineConfig>;
   readonly ranks?: readonly number[];
 } {
-  const { model = "llama-3.1-8b", gpu = "h100-sxm", ranks = 1 } = given?.engine ?? {};
+  const { model = "llama-3.1-8b", gpu = "h100-sxm", ranks = 1 } = given?.names ?? {};
   for (const [name, mine] of [
     ["model", model],
     ["gpu", gpu],
@@ -164,20 +175,10 @@ function plannedEngine(
       hint: `leave --${name} or --cost away`,
     });
   }
-  const names = { model: flags.model ?? String(model), gpu: flags.gpu ?? String(gpu) };
+  const names = { model: flags.model ?? model, gpu: flags.gpu ?? gpu };
   if (given === undefined) return names;
-  const { ahead, admission, kvTokens, sequencesMax } = given.engine;
-  return {
-    ...names,
-    ranks: [Number(ranks)],
-    engine: {
-      cost: { kind: "fitted", fitted: given.fitted },
-      ...(typeof ahead === "boolean" && { ahead }),
-      ...((admission === "known" || admission === "step") && { admission }),
-      ...(typeof kvTokens === "number" && { kvTokens }),
-      ...(typeof sequencesMax === "number" && { sequencesMax }),
-    },
-  };
+  const engine = { ...given.asItRan, cost: { kind: "fitted", fitted: given.fitted } as const };
+  return { ...names, ranks: [ranks], engine };
 }
 
 async function drawn(document: ResultDocument, io: Io): Promise<string> {

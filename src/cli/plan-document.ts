@@ -1,6 +1,7 @@
 /** What `manx engine plan` has found as a result document: the best three side by side, and why it is not another. */
 import { formatUs } from "../core/index.ts";
-import type { EnginePlan, GivenCost, PlanCandidate } from "../explain/index.ts";
+import type { FittedCostText } from "../engine/index.ts";
+import type { EnginePlan, PlanCandidate } from "../explain/index.ts";
 import type {
   RequestBudgets,
   ResultComparison,
@@ -22,7 +23,7 @@ export interface PlanParts {
   readonly explain: Explain;
   readonly plan: EnginePlan;
   readonly flags: PlanFlags;
-  readonly given: GivenCost | undefined;
+  readonly given: FittedCostText | undefined;
   readonly limits: RequestBudgets;
   readonly trace: Trace;
   readonly startedMs: number;
@@ -70,7 +71,7 @@ function costNotes({ given, flags }: PlanParts): string[] {
       "step times come from data sheets; fit them to the real engine with manx engine fit, or check the choice with manx load",
     ];
   }
-  const { error, fittedOn } = given.fitted;
+  const { error, fittedOn } = given;
   const known = error.map(
     ({ figure, n, medianPercent, p90Percent }) =>
       `${figure.toUpperCase()} ${medianPercent.toFixed(1)} % in the median, ${p90Percent.toFixed(1)} % at p90 (n ${n})`,

@@ -68,7 +68,10 @@ export function checkSection<Schema extends z.ZodType>(
   if (errors.length > 0) return { config: undefined, errors };
   const fromFile = file?.value[section];
   const fromEnv = envValues(section, outline, env, fromFile);
-  const origins = new Origins(section, file, fromEnv, flags);
+  const origins = new Origins(section, file, [
+    ...fromEnv.map((one) => ({ ...one, kind: "env" as const })),
+    ...flags.map((one) => ({ ...one, kind: "flag" as const })),
+  ]);
   let written: unknown = fromFile ?? {};
   for (const { path, value } of [...fromEnv, ...flags]) written = withValue(written, path, value);
   const checked = schema.safeParse(written);

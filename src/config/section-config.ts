@@ -11,8 +11,9 @@ import type { SchemaOutline } from "./schema-outline.ts";
 import { HIDDEN, isHidden, shownValue } from "./shown-value.ts";
 
 export interface Source {
-  readonly kind: "flag" | "env" | "file" | "default";
-  /** `--port`, `MANX_GATEWAY_LISTEN__PORT`, `manx.config.jsonc:14:22`, or "". */
+  /** A preset is what another file says of values that nobody has set. */
+  readonly kind: "flag" | "env" | "file" | "preset" | "default";
+  /** `--port`, `MANX_GATEWAY_LISTEN__PORT`, `manx.config.jsonc:14:22`, `cost.json`, or "". */
   readonly name: string;
 }
 
@@ -24,25 +25,35 @@ export interface Setting {
   readonly source: Source;
 }
 
+export interface OutsideValue extends GivenValue {
+  readonly kind: "flag" | "env";
+}
+
 /** Where values come from; the origin of every error and of every line of `manx config print`. */
 export class Origins {
   readonly section: string;
   readonly file: ConfigFile | undefined;
-  readonly #given: readonly (GivenValue & { readonly kind: "flag" | "env" })[];
+  /** In the order in which they were put over each other. */
+  readonly #given: readonly OutsideValue[];
+  readonly #presets: ReadonlyMap<string, string>;
 
+  /** @param presets by key of the section: where its preset is from. */
   constructor(
     section: string,
     file: ConfigFile | undefined,
-    env: readonly GivenValue[],
-    flags: readonly GivenValue[],
+    given: readonly OutsideValue[],
+    presets: ReadonlyMap<string, string> = new Map(),
   ) {
     this.section = section;
     this.file = file;
-    // In the order in which they were put over each other.
-    this.#given = [
-      ...env.map((one) => ({ ...one, kind: "env" as const })),
-      ...flags.map((one) => ({ ...one, kind: "flag" as const })),
-    ];
+    this.#given = given;
+    this.#presets = presets;
+  }
+
+  /** With presets for these keys, too. */
+  withPresets(keys: readonly string[], name: string): Origins {
+    const presets = new Map([...this.#presets, ...keys.map((key) => [key, name] as const)]);
+    return new Origins(this.section, this.file, this.#given, presets);
   }
 
   /** @param path within the section. */
@@ -55,13 +66,16 @@ export class Origins {
     }
     const whole = [this.section, ...path];
     if (this.file?.has(whole)) return { kind: "file", name: this.file.placeOf(whole).where };
-    return DEFAULT;
+    const name = this.#presets.get(String(path[0]));
+    return name === undefined ? DEFAULT : { kind: "preset", name };
   }
 
   /** For an error about the value at `path`, or about what is missing there. */
   placeOf(path: ConfigPath): Pick<ErrorParts, "where" | "excerpt"> {
     const given = this.#given.findLast((one) => isAbove(one.path, path));
     if (given !== undefined) return { where: given.name };
+    const preset = this.of(path);
+    if (preset.kind === "preset") return { where: preset.name };
     const whole = [this.section, ...path];
     return this.file === undefined ? { where: pathText(whole) } : this.file.placeOf(whole);
   }
@@ -91,6 +105,21 @@ export class SectionConfig<Value> {
 
   sourceOf(path: ConfigPath): Source {
     return this.#origins.of(path);
+  }
+
+  /**
+   * The same, where `values` stand in place of the schema's defaults: what somebody has set stays. They are trusted.
+   *
+   * @param name of where they are from.
+   */
+  withPresets(values: Partial<Value>, name: string): SectionConfig<Value> {
+    const unset = Object.entries(values).filter(([key]) => this.sourceOf([key]).kind === "default");
+    const value = { ...this.value, ...Object.fromEntries(unset) };
+    const origins = this.#origins.withPresets(
+      unset.map(([key]) => key),
+      name,
+    );
+    return new SectionConfig(value, origins, this.#outline);
   }
 
   /** `upstreams, 0, key` → `gateway.upstreams[0].key` */

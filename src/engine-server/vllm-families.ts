@@ -4,7 +4,7 @@
  * it read the twin unchanged.
  */
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
-import { type Engine, type EngineConfig, keepsPrefixes } from "../engine/index.ts";
+import { type Engine, type EngineConfig, keepsPrefixes, type SwapTotals } from "../engine/index.ts";
 import {
   LAG_BUCKETS_S,
   lengthBuckets,
@@ -121,6 +121,7 @@ export class VllmFamilies {
     this.#addState(engines);
     if (keepsPrefixes(config)) this.#addPrefixCounters(engines);
     if (config.speculation !== undefined) this.#addSpeculation(engines);
+    if (config.preemption === "swap") this.#addSwaps(engines);
     this.#addConfig(engines, config);
   }
 
@@ -180,6 +181,36 @@ export class VllmFamilies {
       engines,
       ({ scheduler }) => scheduler.speculation?.acceptedTokens ?? 0,
     );
+  }
+
+  /** vLLM V1 does not swap, so but for the two gauges, which were V0's, the names are ours. */
+  #addSwaps(engines: readonly Engine[]): void {
+    this.#gauge(
+      "vllm:num_requests_swapped",
+      "Requests whose KV is in host memory",
+      engines,
+      ({ scheduler: { host } }) => host?.held ?? 0,
+    );
+    this.#gauge(
+      "vllm:cpu_cache_usage_perc",
+      "Share of the host memory for KV that is in use, 0 to 1",
+      engines,
+      ({ scheduler: { host } }) =>
+        host === undefined || host.totalTokens === 0 ? 0 : host.usedTokens / host.totalTokens,
+    );
+    const counters: [keyof SwapTotals, string, string][] = [
+      ["out", "swaps_out", "Requests whose KV was moved to host memory"],
+      ["in", "swaps_in", "Requests whose KV came back from host memory"],
+      ["dropped", "swaps_dropped", "Requests that ended while their KV was in host memory"],
+      ["refused", "swaps_refused", "Requests computed again, since host memory was full"],
+      ["outTokens", "swap_out_tokens", "Tokens of KV moved to host memory, in whole blocks"],
+      ["inTokens", "swap_in_tokens", "Tokens of KV moved back, in whole blocks"],
+    ];
+    for (const [key, name, help] of counters) {
+      this.#readCounter(`manx_engine_${name}_total`, help, engines, ({ scheduler: { host } }) => {
+        return host?.totals[key] ?? 0;
+      });
+    }
   }
 
   #addConfig(engines: readonly Engine[], config: EngineConfig): void {

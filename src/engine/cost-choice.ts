@@ -50,7 +50,8 @@ export interface PricedConfig {
 }
 
 /** What can be told without parsing a table. @throws MANX_CONFIG_IMPOSSIBLE, MANX_NAME_UNKNOWN, MANX_TABLE_FORMAT */
-export function checkCost({ cost, attention, ranks, ranksPerHost }: PricedConfig): void {
+export function checkCost(config: PricedConfig): void {
+  const { cost, attention, ranks, ranksPerHost } = config;
   lookUp(
     Object.fromEntries(COST_KINDS.map((kind) => [kind, kind])),
     cost.kind,
@@ -71,7 +72,14 @@ export function checkCost({ cost, attention, ranks, ranksPerHost }: PricedConfig
   if (cost.kind === "kernel-tables" && ranks > ranksPerHost) {
     wrong("ranks", `at most the ${ranksPerHost} GPUs of one host`, String(ranks));
   }
-  if (cost.kind === "fitted") readFittedCost(cost.fitted, "cost.fitted");
+  if (cost.kind !== "fitted") return;
+  const { engine } = readFittedCost(cost.fitted, "cost.fitted");
+  for (const field of ["model", "gpu", "ranks"] as const) {
+    const fittedTo = engine?.[field] ?? config[field];
+    if (fittedTo !== config[field]) {
+      wrong(field, `${fittedTo}, which the prices were fitted to,`, String(config[field]));
+    }
+  }
 }
 
 /** Prices from the data sheets, whatever the config's cost. @throws MANX_NAME_UNKNOWN */

@@ -4,6 +4,7 @@
  */
 import { ManxError, nearestName } from "../core/index.ts";
 import { COEFFICIENT_NAMES, type CoefficientName, type FittedCoefficients } from "./fitted-cost.ts";
+import { wrongFields } from "./fitted-engine.ts";
 
 export const FITTED_COST_VERSION = 1;
 
@@ -18,6 +19,8 @@ export interface FittedCostText {
   readonly fittedOn: FittedOn;
   /** One for each figure that was compared; empty if there were too few requests to hold any back. */
   readonly error: readonly FitError[];
+  /** The engine as it ran, by the twin's names (`fittedEngineOf`); what is not there is not known. */
+  readonly engine?: Readonly<Record<string, unknown>>;
 }
 
 export interface FittedOn {
@@ -39,6 +42,24 @@ export interface FitError {
   readonly p90Percent: number;
 }
 
+/** The text of a file as a fitted cost. @param where it came from, for the message. @throws MANX_TABLE_FORMAT */
+export function parseFittedCost(text: string, where: string): FittedCostText {
+  let document: unknown;
+  try {
+    document = JSON.parse(text);
+  } catch (cause) {
+    throw new ManxError("MANX_TABLE_FORMAT", {
+      what: "the fitted cost cannot be used",
+      where,
+      expected: "the JSON that manx engine fit writes",
+      got: JSON.stringify(text.slice(0, 40)),
+      hint: "make it with manx engine fit --output FILE",
+      cause,
+    });
+  }
+  return readFittedCost(document, where);
+}
+
 /**
  * A document that came from outside, checked: every coefficient is there, a number, and not below zero. Fields that are
  * not known are left alone.
@@ -57,7 +78,7 @@ export function readFittedCost(document: unknown, where: string): FittedCostText
     });
   };
   if (!isRecord(document)) return refuse("an object", document);
-  const { schemaVersion, coefficients, fittedOn, error } = document;
+  const { schemaVersion, coefficients, fittedOn, error, engine = {} } = document;
   if (schemaVersion !== FITTED_COST_VERSION) {
     refuse(`schemaVersion ${FITTED_COST_VERSION}`, schemaVersion);
   }
@@ -80,6 +101,10 @@ export function readFittedCost(document: unknown, where: string): FittedCostText
     refuse("where it was fitted: a source", fittedOn, ": fittedOn");
   }
   if (!Array.isArray(error)) refuse("a list", error, ": error");
+  if (!isRecord(engine)) return refuse("an object", engine, ": engine");
+  for (const { field, expected } of wrongFields(engine)) {
+    refuse(expected, engine[field], `: engine.${field}`);
+  }
   return document as unknown as FittedCostText;
 }
 

@@ -19,6 +19,7 @@ export { Engine, type EngineOptions, type EngineTotals } from "./engine.ts";
 export * from "./engine-config.ts";
 export * from "./fitted-cost.ts";
 export * from "./fitted-cost-text.ts";
+export { FITTED_FIELDS, type FittedField, fittedEngineOf } from "./fitted-engine.ts";
 export * from "./fleet/index.ts";
 export * from "./interference/index.ts";
 export { KernelTableCost, type KernelTableText } from "./kernel-table-cost.ts";

@@ -50,7 +50,9 @@ describe("replay", () => {
       error: [],
     } as const;
     const config = { ...ENGINE_DEFAULTS, cost: { kind: "fitted", fitted } as const };
-    const { histograms, endUs } = replay({ ...rest, config });
+    const done = replay({ ...rest, config });
+    const { histograms, endUs } = done;
+    expect(toResultRun(done, { ...rest, config }).conditions.setup.costModel).toBe("fitted");
     expect(histograms.ttftUs.toJSON()).toMatchObject({ min: 5_100, max: 5_100 });
     expect(histograms.itlUs.toJSON()).toMatchObject({ n: 3, sum: 300 });
     expect(histograms.e2eUs.toJSON()).toMatchObject({ min: 5_100, max: 5_300 });
@@ -103,6 +105,34 @@ describe("replay", () => {
     expect(gauges.verificationTokens).toMatchObject({ value: 7 / 3, n: 3 });
     expect(gauges.draftAcceptance).toMatchObject({ value: 4 / 6, n: 6 });
     expect(conditions.setup.speculation).toContain("2 drafts, acceptance 1");
+  });
+
+  it("tells what swaps moved, and nothing of swaps where there are none", () => {
+    // The casebook's SIM-01: two requests of 12 + 8 tokens in 8 blocks of 4. The second loses 16 computed tokens, and
+    // finds them again in host memory if that has room for four blocks.
+    const requests = [work(0, 12, 8), work(0, 12, 8)];
+    const small = { ...ENGINE_DEFAULTS, kvTokens: 32, blockTokens: 4, preemption: "swap" } as const;
+    const swapping = (hostTokens: number) => {
+      const config = { ...small, hostMemoryBytes: hostTokens * 131_072 };
+      const done = replay({ ...options, requests, config });
+      return { done, gauges: toResultRun(done, { ...options, requests, config }).gauges };
+    };
+    const { done, gauges } = swapping(16);
+    const values = Object.entries(gauges).filter(([name]) => name.startsWith("swap"));
+    expect(Object.fromEntries(values.map(([name, { value }]) => [name, value]))).toEqual({
+      swapOut: 1,
+      swapIn: 1,
+      swapDropped: 0,
+      swapRefused: 0,
+      swapOutTokens: 16,
+      swapInTokens: 16,
+    });
+    expect(gauges.swapOut).toMatchObject({ n: done.totals.preemptions, unit: "count" });
+    expect(swapping(12).gauges).toMatchObject({
+      swapOut: { value: 0, n: 1 },
+      swapRefused: { value: 1, n: 1 },
+    });
+    expect(toResultRun(replay(options), options).gauges.swapOut).toBeUndefined();
   });
 
   it("sends to a cold replica too, which starts when it is ready and not before", () => {

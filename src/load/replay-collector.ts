@@ -10,6 +10,7 @@ import type {
   PrefixCounters,
   Serving,
   SpeculationTotals,
+  SwapTotals,
 } from "../engine/index.ts";
 import { Histogram } from "../stats/index.ts";
 import type { MetricName } from "./distribution.ts";
@@ -35,6 +36,8 @@ export interface Replay {
   readonly prefix: PrefixCounters;
   /** Undefined if nothing was drafted. */
   readonly speculation: SpeculationTotals | undefined;
+  /** Undefined if those that are thrown out are computed again. */
+  readonly swaps: SwapTotals | undefined;
   /** Undefined without pools. */
   readonly handovers: HandoverTotals | undefined;
   /** By engine, prefill engines first: µs in steps. */
@@ -162,7 +165,8 @@ export class ReplayCollector {
       histograms: this.#histograms,
       totals: addTotals(engines.map((engine) => engine.totals)),
       prefix: addPrefix(entries.map((engine) => engine.scheduler.prefix)),
-      speculation: addSpeculation(engines.flatMap(({ scheduler }) => scheduler.speculation ?? [])),
+      speculation: addAlike(engines.flatMap(({ scheduler }) => scheduler.speculation ?? [])),
+      swaps: addAlike(engines.flatMap(({ scheduler }) => scheduler.host?.totals ?? [])),
       handovers,
       busyUs: engines.map(({ totals }) => totals.busyUs),
       offered: this.#offered,
@@ -194,7 +198,7 @@ function addPrefix(all: readonly PrefixCounters[]): PrefixCounters {
   return addFields({ queriedTokens: 0, hitTokens: 0, reusedTokens: 0 }, all);
 }
 
-function addSpeculation(all: readonly SpeculationTotals[]): SpeculationTotals | undefined {
+function addAlike<Totals extends object>(all: readonly Totals[]): Totals | undefined {
   const [first, ...rest] = all;
   return first === undefined ? undefined : addFields({ ...first }, rest);
 }

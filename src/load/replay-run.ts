@@ -8,6 +8,7 @@ import {
   keepsPrefixes,
   type Pools,
   type SpeculationTotals,
+  type SwapTotals,
 } from "../engine/index.ts";
 import { METRIC_LABELS, toDistribution } from "./distribution.ts";
 import type { ReplayOptions } from "./engine-replay.ts";
@@ -41,7 +42,7 @@ export function toResultRun(done: Replay, options: ReplayOptions, budgets?: Budg
         ...(pools !== undefined && { pools: describePools(pools) }),
         routing: options.routing ?? "round-robin",
         ...(options.fleet !== undefined && describeFleet(options.fleet)),
-        costModel: options.cost?.name ?? "roofline",
+        costModel: options.cost?.name ?? config.cost.kind,
       },
     },
     counts: {
@@ -120,7 +121,28 @@ function replayGauges(done: Replay, totals: EngineTotals): ResultRun["gauges"] {
       n: done.offered,
       basis: "whole run",
     },
+    ...swapGauges(done.swaps),
   };
+}
+
+/** What became of the KV of those that were thrown out. */
+function swapGauges(swaps: SwapTotals | undefined): ResultRun["gauges"] {
+  if (swaps === undefined) return {};
+  const thrownOut = swaps.out + swaps.refused;
+  const gauges: [keyof SwapTotals, string][] = [
+    ["out", "requests whose KV was moved to host memory"],
+    ["in", "requests whose KV came back from it"],
+    ["dropped", "requests that ended while their KV was there"],
+    ["refused", "requests computed again, since host memory was full"],
+    ["outTokens", "tokens of KV moved to host memory, in whole blocks"],
+    ["inTokens", "tokens of KV moved back, in whole blocks"],
+  ];
+  return Object.fromEntries(
+    gauges.map(([key, title]) => [
+      `swap${key[0]!.toUpperCase()}${key.slice(1)}`,
+      { title, unit: "count" as const, value: swaps[key], n: thrownOut, basis: "whole run" },
+    ]),
+  );
 }
 
 function speculationGauges(speculation: SpeculationTotals | undefined): ResultRun["gauges"] {

@@ -21,6 +21,9 @@ async function ask(server: EngineServer, body: object, headers = {}): Promise<Re
   });
 }
 
+/** As many tokens. */
+const twelve = [{ role: "user", content: "word ".repeat(12).trim() }];
+
 /** The one sample of a metric that has this label, wherever it stands among the others. */
 async function series(server: EngineServer, name: string, label: string): Promise<number> {
   const lines = (await server.metricsText()).split("\n");
@@ -82,6 +85,26 @@ describe("replicas", () => {
     expect([drafts, accepted]).toEqual([10, 30]);
     // A gap for each step that brought tokens, not for each token.
     expect(await metric(server, "vllm:inter_token_latency_seconds_count")).toBe(10);
+  });
+});
+
+describe("swap", () => {
+  it("is told of in /metrics, and only where KV is swapped", async () => {
+    const memory = { kvTokens: 32, blockTokens: 4, pieceTokens: 4, preemption: "swap" } as const;
+    const server = await startTwin(memory);
+    const answers = [8, 9].map((output_tokens) =>
+      ask(server, { messages: twelve, manx: { output_tokens } }),
+    );
+    for (const answer of await Promise.all(answers)) expect(answer.status).toBe(200);
+    const count = (name: string) => metric(server, `manx_engine_${name}_total{`);
+    const out = await count("swaps_out");
+    expect(out).toBeGreaterThan(0);
+    expect([await count("swaps_in"), await count("swaps_dropped")]).toEqual([out, 0]);
+    expect(await count("swap_out_tokens")).toBe(await count("swap_in_tokens"));
+    expect(await metric(server, "vllm:num_preemptions_total{")).toBe(out);
+    expect(await metric(server, "vllm:num_requests_swapped{")).toBe(0);
+    expect(await (await startTwin()).metricsText()).not.toContain("swap");
+    await nothingIsLeft(server);
   });
 });
 

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { createGunzip } from "node:zlib";
 import type { SectionConfig } from "../../config/index.ts";
 import { ManxError, parseDurationUs } from "../../core/index.ts";
-import { type CostChoice, readFittedCost, type TableText } from "../../engine/index.ts";
+import { type CostChoice, parseFittedCost, type TableText } from "../../engine/index.ts";
 import type { EngineSection } from "./engine-schema.ts";
 
 /** The largest published table has 2 MB unpacked. */
@@ -25,7 +25,7 @@ export async function readCost(
     case "roofline":
       return { kind: "roofline" };
     case "fitted":
-      return { kind: "fitted", fitted: fittedOf(await table(cost.file)) };
+      return await fitted(cost, table);
     case "kernel-tables":
       return await kernelTables(cost, table);
     case "profile":
@@ -33,19 +33,12 @@ export async function readCost(
   }
 }
 
-function fittedOf({ name, text }: TableText) {
-  let document: unknown;
-  try {
-    document = JSON.parse(text);
-  } catch {
-    throw new ManxError("MANX_TABLE_FORMAT", {
-      what: "the fitted cost cannot be used",
-      where: name,
-      expected: "JSON",
-      hint: "make it with manx engine fit",
-    });
-  }
-  return readFittedCost(document, name);
+async function fitted(
+  cost: Written<"fitted">,
+  table: (path: string) => Promise<TableText>,
+): Promise<CostChoice> {
+  const { text, name } = await table(cost.file);
+  return { kind: "fitted", fitted: parseFittedCost(text, name) };
 }
 
 async function kernelTables(

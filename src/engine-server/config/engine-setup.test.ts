@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type GivenValue, readConfig } from "../../config/index.ts";
 import { renderError, toManxError } from "../../core/index.ts";
-import { ENGINE_DEFAULTS } from "../../engine/index.ts";
+import { COEFFICIENT_NAMES, ENGINE_DEFAULTS } from "../../engine/index.ts";
 import { FAULT_KINDS } from "../fault.ts";
 import { engineSchema, engineSetup } from "./index.ts";
 import { writtenConfig } from "./written-config.ts";
@@ -40,6 +40,27 @@ async function refusal(text: string, outside?: Outside): Promise<string> {
   return "";
 }
 
+const zero = Object.fromEntries(COEFFICIENT_NAMES.map((name) => [name, 0]));
+const fittedTo = {
+  schemaVersion: 1,
+  coefficients: { ...zero, stepUs: 9_000 },
+  fittedOn: { source: "run.json", requests: 300, undetermined: [] },
+  error: [],
+  engine: {
+    model: "qwen2.5-7b",
+    gpu: "l40s",
+    ranks: 2,
+    scheduling: "chunked",
+    sequencesMax: 64,
+    tokensMax: 512,
+    kvTokens: 54_321,
+    ahead: true,
+    admission: "step",
+    // What no config knows by this word.
+    speculation: "off",
+  },
+};
+
 describe("the section engine", () => {
   it("says by default what the engine and its server have as defaults", async () => {
     const { server, drainUs } = await setupOf();
@@ -71,7 +92,8 @@ describe("the section engine", () => {
       "hostMemory": "2GiB", "kvTokens": 9000, "speculation": {"drafts": 2, "acceptance": [0.7, 0.5]},
       "pools": {"prefill": 1, "decode": 2}
     }}`;
-    const config = await writtenConfig(await sectionOf(text), folder);
+    const { value } = await sectionOf(text);
+    const config = writtenConfig(value, ENGINE_DEFAULTS.cost);
     const { cost, ...levers } = ENGINE_DEFAULTS;
     for (const [name, byDefault] of Object.entries(levers)) {
       expect(config[name as keyof typeof config], name).not.toEqual(byDefault);
@@ -134,6 +156,47 @@ describe("the section engine", () => {
     await expect(
       setupOf('{"engine": {"cost": {"kind": "fitted", "file": "gone.json"}}}'),
     ).rejects.toMatchObject({ code: "MANX_FILE_UNREADABLE", got: "ENOENT" });
+  });
+
+  it("is the twin of the engine that a cost was fitted to, but for what somebody has set", async () => {
+    await writeFile(join(folder, "cost.json"), JSON.stringify(fittedTo));
+    const flags = [
+      { path: ["cost"], value: { kind: "fitted", file: "cost.json" }, name: "--cost" },
+      { path: ["tokens"], value: 4_096, name: "--tokens" },
+    ];
+    const { server, section } = await setupOf('{"engine": {"sequences": 7}}', { flags });
+    expect(server.config).toMatchObject({
+      model: "qwen2.5-7b",
+      gpu: "l40s",
+      ranks: 2,
+      kvTokens: 54_321,
+      sequencesMax: 7,
+      tokensMax: 4_096,
+      ahead: true,
+      admission: "step",
+    });
+    expect(section.sourceOf(["kvTokens"])).toEqual({ kind: "preset", name: "cost.json" });
+    expect(section.sourceOf(["sequences"]).kind).toBe("file");
+    // Of a queue that is in another order no step can be composed ahead, whatever the real engine did.
+    const ordered = await setupOf('{"engine": {"order": "priority"}}', { flags });
+    expect(ordered.server.config).toMatchObject({ ahead: false, admission: "step" });
+    const held = await setupOf('{"engine": {"scheduling": "static"}}', { flags });
+    expect(held.server.config).toMatchObject({ ahead: false, admission: "known" });
+  });
+
+  it("refuses prices that were fitted to another model, GPU or number of ranks", async () => {
+    await writeFile(join(folder, "cost.json"), JSON.stringify(fittedTo));
+    const text = '{"engine": {"ranks": 1, "cost": {"kind": "fitted", "file": "cost.json"}}}';
+    const shown = await refusal(text);
+    expect(shown).toContain(":1:22");
+    expect(shown).toContain(
+      'expected 2, which the prices were fitted to, with cost "fitted", got 1',
+    );
+    const unknown = { ...fittedTo, engine: { gpu: "b200" } };
+    await writeFile(join(folder, "cost.json"), JSON.stringify(unknown));
+    const whole = await refusal('{"engine": {"cost": {"kind": "fitted", "file": "cost.json"}}}');
+    expect(whole).toContain("at cost.json");
+    expect(whole).toContain('got "b200"');
   });
 });
 

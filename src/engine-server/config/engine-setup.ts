@@ -7,11 +7,15 @@ import { parseDurationUs } from "../../core/index.ts";
 import { checkConfig, checkFleet, type Fleet } from "../../engine/index.ts";
 import type { EngineServerOptions } from "../engine-server.ts";
 import { parseFaultShare } from "../fault-schema.ts";
+import { readCost } from "./cost-files.ts";
 import type { EngineSection } from "./engine-schema.ts";
 import { atItsPlace } from "./error-places.ts";
+import { withFittedPresets } from "./fitted-presets.ts";
 import { writtenConfig } from "./written-config.ts";
 
 export interface EngineSetup {
+  /** As it is in effect: with what a fitted cost says of its engine. */
+  readonly section: SectionConfig<EngineSection>;
   /** All but the clock. */
   readonly server: Omit<EngineServerOptions, "clock">;
   /** How long open requests may go on at the end. */
@@ -24,13 +28,15 @@ export interface EngineSetup {
  * or flag that is the cause
  */
 export async function engineSetup(
-  section: SectionConfig<EngineSection>,
+  written: SectionConfig<EngineSection>,
   workFolder = ".",
 ): Promise<EngineSetup> {
+  const cost = await readCost(written, workFolder);
+  const section = withFittedPresets(written, cost);
   const { value } = section;
   const { listen, servedModel, speed, seed, queue, replicas, routing } = value;
   const fleet = fleetOf(value);
-  const config = await writtenConfig(section, workFolder);
+  const config = writtenConfig(value, cost);
   try {
     checkConfig(config);
     if (fleet !== undefined) checkFleet(fleet, replicas);
@@ -38,6 +44,7 @@ export async function engineSetup(
     throw atItsPlace(thrown, section);
   }
   return {
+    section,
     server: {
       config,
       host: listen.host,

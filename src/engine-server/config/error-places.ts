@@ -38,7 +38,8 @@ function partsOf({ message, expected, got, hint }: ManxError, field: string) {
   };
 }
 
-function pathOf(field: string): ConfigPath {
+/** The key that sets an engine's field. */
+export function pathOf(field: string): ConfigPath {
   const other = OTHERS[field];
   if (other !== undefined) return other;
   return field

@@ -1,22 +1,12 @@
 /** The engine's config out of the section, value by value; whether it can exist is not looked at here. */
-import type { SectionConfig } from "../../config/index.ts";
 import { parseDurationUs, parseSizeBytes } from "../../core/index.ts";
-import type { EngineConfig, SchedulingLevers } from "../../engine/index.ts";
-import { readCost } from "./cost-files.ts";
+import type { CostChoice, EngineConfig, SchedulingLevers } from "../../engine/index.ts";
 import type { EngineSection } from "./engine-schema.ts";
 
 /** More than any host has; a number beyond it is a slip. */
 const HOST_GIB_MAX = 65_536;
 
-/**
- * @param workFolder where paths that do not stand in the file begin.
- * @throws MANX_FILE_UNREADABLE, MANX_TABLE_FORMAT
- */
-export async function writtenConfig(
-  section: SectionConfig<EngineSection>,
-  workFolder: string,
-): Promise<EngineConfig> {
-  const { value } = section;
+export function writtenConfig(value: EngineSection, cost: CostChoice): EngineConfig {
   const { model, gpu, ranks, ranksPerHost, link, allowCrossHost, attention, speculation } = value;
   return {
     ...leversOf(value),
@@ -27,7 +17,7 @@ export async function writtenConfig(
     link,
     allowCrossHost,
     attention,
-    cost: await readCost(section, workFolder),
+    cost,
     contextMax: value.context,
     scheduling: value.scheduling,
     sequencesMax: value.sequences,

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it } from "vitest";
-import { ENGINE_DEFAULTS } from "../../engine/index.ts";
+import { ENGINE_DEFAULTS, fittedEngineOf, parseFittedCost } from "../../engine/index.ts";
 import { fitRequestLog } from "./fit-request-log.ts";
-import { fittedDocumentSchema, fittedJsonSchema, parseFittedCost } from "./fitted-document.ts";
+import { fittedDocumentSchema, fittedJsonSchema } from "./fitted-document.ts";
 import { readRequestLog } from "./read-log.ts";
 
 const published = JSON.parse(readFileSync("schema/fitted-cost.schema.json", "utf8"));
@@ -32,9 +32,13 @@ describe("schema/fitted-cost.schema.json", () => {
     expect(validate(made), JSON.stringify(validate.errors)).toBe(true);
     expect(fittedDocumentSchema.parse(made)).toEqual(made);
     expect(validate({ ...made, schemaVersion: 2 })).toBe(false);
-    const { fitted, engine } = parseFittedCost(JSON.stringify(made), "cost.json");
-    expect(fitted.coefficients).toEqual(made.coefficients);
-    expect(engine).toMatchObject({ model: "llama-3.1-8b", gpu: "h100-sxm", ranks: 1 });
+    const { coefficients, engine } = parseFittedCost(JSON.stringify(made), "cost.json");
+    expect(coefficients).toEqual(made.coefficients);
+    expect(fittedEngineOf(engine)).toMatchObject({
+      model: "llama-3.1-8b",
+      gpu: "h100-sxm",
+      ranks: 1,
+    });
   });
 
   it.each(["", "no JSON", "{}", '{"schemaVersion":1,"coefficients":{"stepUs":-1}}'])(

@@ -4,13 +4,7 @@
  * schema/fitted-cost.schema.json (`npm run schema`).
  */
 import { z } from "zod";
-import { ManxError } from "../../core/index.ts";
-import {
-  COEFFICIENT_NAMES,
-  FITTED_COST_VERSION,
-  type FittedCostText,
-  readFittedCost,
-} from "../../engine/index.ts";
+import { COEFFICIENT_NAMES, FITTED_COST_VERSION } from "../../engine/index.ts";
 import { FIT_FIGURES } from "./fit-error.ts";
 
 const count = z.number().int().nonnegative();
@@ -86,30 +80,4 @@ export function fittedJsonSchema(): Record<string, unknown> {
     title: "Manx fitted cost",
     ...(z.toJSONSchema(fittedDocumentSchema) as Record<string, unknown>),
   };
-}
-
-/** A fitted cost from outside, with the engine that it was fitted to if the document says so. */
-export interface GivenCost {
-  readonly fitted: FittedCostText;
-  readonly engine: Readonly<Record<string, string | number | boolean>>;
-}
-
-/** @throws MANX_TABLE_FORMAT if it is no JSON or no fitted cost. */
-export function parseFittedCost(text: string, where: string): GivenCost {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (cause) {
-    throw new ManxError("MANX_TABLE_FORMAT", {
-      what: "the fitted cost cannot be used",
-      where,
-      expected: "the JSON that manx engine fit writes",
-      got: JSON.stringify(text.slice(0, 40)),
-      hint: "make it with manx engine fit --output FILE",
-      cause,
-    });
-  }
-  const fitted = readFittedCost(value, where);
-  const engine = fittedDocumentSchema.shape.engine.safeParse((value as FittedDocument).engine);
-  return { fitted, engine: engine.success ? engine.data : {} };
 }

@@ -6,8 +6,6 @@ export {
   type FittedDocument,
   fittedDocumentSchema,
   fittedJsonSchema,
-  type GivenCost,
-  parseFittedCost,
 } from "./fitted-document.ts";
 export { MetricsPage } from "./metrics-page.ts";
 export {
