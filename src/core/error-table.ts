@@ -243,6 +243,18 @@ export const ERROR_TABLE = {
     exit: 1,
     status: 504,
     hint: "give the call more time, or the model a faster target",
+  MANX_GUARD_REFUSED: {
+    summary: "a guardrail has refused the call",
+    exit: 1,
+    status: 400,
+    hint: "change what the named guardrail objects to; the same call will be refused again",
+  },
+  MANX_GUARD_FAILED: {
+    summary: "a guardrail could not answer, and is set to refuse then",
+    exit: 1,
+    status: 503,
+    hint: "repeat the call; its operator can look at the guardrail or set onFailure to open",
+  },
   },
   MANX_UPSTREAM_ERROR: {
     summary: "the upstream has answered with an error",

@@ -10,12 +10,28 @@
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../clock/index.ts";
 import { ManxError } from "../core/index.ts";
-import type { BeginCause, CallFailure, Refused } from "../policy/index.ts";
+import type {
+  BeginCause,
+  CallFailure,
+  GuardRefusal,
+  GuardResult,
+  Refused,
+} from "../policy/index.ts";
 import type { AdmissionDesk, Ticket } from "./admission-desk.ts";
 import { CallIntent, type ClientRequest } from "./call-intent.ts";
-import { CallRun, type CallRunEvents, type FailureFacts } from "./call-run.ts";
+import { CallRun, type FailureFacts } from "./call-run.ts";
 import { Delivery } from "./delivery.ts";
 import { type EarlyEnd, ownEnd, upstreamEnd } from "./early-end.ts";
+import {
+  credentialsIn,
+  GuardedAnswer,
+  type GuardedSide,
+  type GuardPlan,
+  type GuardSet,
+  guardError,
+  readRequestText,
+  withChecks,
+} from "./guardrails/index.ts";
 import { refusalHead } from "./headers.ts";
 import type { CountedTokens } from "./json-observer.ts";
 import type { GatewayLimits } from "./limits.ts";
@@ -36,6 +52,8 @@ export interface ExchangeContext {
   readonly via: string;
   /** null: whatever comes is let in. */
   readonly admission: AdmissionDesk | null;
+  /** null: nothing is checked. */
+  readonly guards: GuardSet | null;
 }
 
 export interface Arrival {
@@ -45,13 +63,14 @@ export interface Arrival {
   readonly visitor: Visitor;
 }
 
-export class Exchange implements CallRunEvents {
+export class Exchange implements GuardedSide {
   readonly #context: ExchangeContext;
   readonly #arrival: Arrival;
   readonly #delivery: Delivery;
   readonly #onClosed: (exchange: Exchange) => void;
   #intent: CallIntent | undefined;
   #run: CallRun | undefined;
+  #guard: GuardedAnswer | undefined;
   #ticket: Ticket | undefined;
   #readyUs = 0;
   #waitedUs = 0;
@@ -107,9 +126,26 @@ export class Exchange implements CallRunEvents {
     this.#intent = intent;
     visitor.reserve(intent.modelName, intent.call.inputTokens, intent.outputTokensMax ?? 0);
     const options = { intent, clock, readyUs: this.#readyUs, heldUs: () => this.#heldUs };
-    this.#run = new CallRun(options, this);
+    const plan = this.#context.guards?.planFor(intent.model.name, route) ?? null;
+    this.#guard = plan === null ? undefined : this.#guardedBy(plan, request);
+    this.#run = new CallRun(options, this.#guard ?? this);
+    this.#guard?.begin(this.#run.deadlineUs);
+    if (this.#outcome !== undefined) return;
     if (admission === null || route.method === "GET") this.#run.start();
     else this.#queue(admission, intent);
+  }
+
+  #guardedBy(plan: GuardPlan, { body, rawHeaders }: ClientRequest): GuardedAnswer {
+    const { clock, guards } = this.#context;
+    const { route, visitor } = this.#arrival;
+    const caller = { credentials: credentialsIn(rawHeaders), hidesKey: visitor.hasKey };
+    const options = {
+      ...{ plan, route, caller, clock },
+      requestText: () => readRequestText(body, plan.scope),
+      onResult: (result: GuardResult) => guards!.checked(result),
+    };
+    guards!.enter();
+    return new GuardedAnswer(options, this);
   }
 
   #queue(admission: AdmissionDesk, intent: CallIntent): void {
@@ -126,7 +162,7 @@ export class Exchange implements CallRunEvents {
     this.#ticket.enter(request, {
       admitted: (waitedUs) => {
         this.#waitedUs = waitedUs;
-        if (!this.#delivery.isClosed) this.#run!.start();
+        if (!this.#delivery.isClosed && this.#outcome === undefined) this.#run!.start();
       },
       refused: (refusal) => this.#turnAway(refusal),
     });
@@ -143,8 +179,24 @@ export class Exchange implements CallRunEvents {
   /** Ends it now: with an error in the client's dialect, as far as that is still possible. */
   cut(error: ManxError, outcome: Outcome): void {
     this.#settle(outcome);
-    this.#run?.abandon();
+    this.#giveUp();
     this.#endEarly(ownEnd(error, this.#arrival.route.dialect));
+  }
+
+  onRefused(refusal: GuardRefusal, last: Buffer | undefined): void {
+    this.#settle(refusal.why === "flag" ? "guard_refused" : "guard_failed");
+    this.#giveUp();
+    if (last !== undefined) this.#delivery.end(last);
+    else {
+      const headers = refusal.why === "flag" ? ["x-should-retry", "false"] : [];
+      const end = ownEnd(guardError(refusal), this.#arrival.route.dialect, headers);
+      this.#endEarly(withChecks(end, this.#guard!.results));
+    }
+  }
+
+  #giveUp(): void {
+    this.#run?.abandon();
+    this.#guard?.stop();
   }
 
   #endEarly(end: EarlyEnd): void {
@@ -237,7 +289,10 @@ export class Exchange implements CallRunEvents {
 
   #close(): void {
     this.#settle("client_cancelled");
-    this.#run?.abandon();
+    this.#giveUp();
+    if (this.#guard !== undefined) {
+      this.#context.guards!.leave(this.#intent!.model.name, this.#guard.tax);
+    }
     const { route, receivedUs } = this.#arrival;
     const { metrics } = this.#context;
     metrics.requestEnds({

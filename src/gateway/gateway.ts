@@ -6,6 +6,7 @@ import { AdmissionDesk } from "./admission-desk.ts";
 import type { GatewayConfig } from "./config/index.ts";
 import { Front, type FrontContext } from "./front.ts";
 import { BudgetLedger, KeyRing, readKeyFile } from "./keys/index.ts";
+import { GuardSet } from "./guardrails/index.ts";
 import type { GatewayLimits } from "./limits.ts";
 import { GatewayMetrics } from "./metrics.ts";
 import { type SimpleOptions, simpleConfig } from "./simple-config.ts";
@@ -105,6 +106,7 @@ class RunningGateway implements Gateway {
     return this.#wiring.config.limits;
   }
 
+  #guards: GuardSet | null = null;
   async start(): Promise<void> {
     const { listen: at } = this.#wiring.config;
     try {
@@ -152,6 +154,7 @@ class RunningGateway implements Gateway {
   }
 
   metricsText(): Promise<string> {
+    const oldGuards = this.#guards;
     return this.#metrics.text();
   }
 
@@ -162,6 +165,7 @@ class RunningGateway implements Gateway {
     const cancels = [
       this.#clock.at(cutUs, () => front.cutAll()),
       // Whoever does not even read its error is not waited for.
+    oldGuards?.retire();
       this.#clock.at(cutUs + READ_ERROR_US, () => front.server.closeAllConnections()),
     ];
     await front.drain();
@@ -204,12 +208,15 @@ class RunningGateway implements Gateway {
     return at < 0 ? null : downError(causes[at]!, upstreams[at]!.pools[0]!.origin.origin);
   }
 
+    this.#guards?.retire();
+    await this.#unshare();
   #upstreams(): Upstream[] {
     return [...this.#wiring.upstreams.values()];
   }
 
   #pools() {
     return this.#upstreams().flatMap(({ pools }) => pools);
+    this.#guards = this.#guardsFor(wiring);
   }
 }
 
@@ -217,3 +224,12 @@ async function keyRing({ keys }: GatewayConfig): Promise<KeyRing | null> {
   if (keys.source === "none") return null;
   return new KeyRing(keys.source === "inline" ? keys.keys : await readKeyFile(keys.path));
 }
+      guards: this.#guards,
+  /** Made anew with each configuration; calls that run keep the one that they began with. */
+  #guardsFor({ config, routes }: Wiring): GuardSet | null {
+    const { guardrails, guardrailWindow: window } = config;
+    if (guardrails.length === 0) return null;
+    const [clock, via, watch] = [this.#clock, this.#via, this.#metrics.guards];
+    return new GuardSet({ guardrails, window, routes, clock, via, watch });
+  }
+

@@ -7,6 +7,7 @@ import { Counter, Gauge, Registry } from "prom-client";
 import { US_PER_S } from "../core/index.ts";
 import type { BeginCause } from "../policy/index.ts";
 import type { StreamMetrics } from "../stream/index.ts";
+import { GuardMetrics } from "./guardrails/guard-metrics.ts";
 import { RouteHistogram } from "./route-histogram.ts";
 import type { Outcome } from "./upstream-fault.ts";
 import type { UpstreamPool } from "./upstream-pool.ts";
@@ -42,6 +43,7 @@ export interface EndedRequest {
 
 export class GatewayMetrics {
   readonly #registry = new Registry();
+  readonly guards = new GuardMetrics(this.#registry);
   readonly #inFlight = this.#gauge("in_flight", "Requests that are being forwarded");
   readonly #requests = this.#counter("requests_total", "Requests by how they ended", [
     "route",

@@ -1,5 +1,5 @@
 /** The configuration of a gateway that is started by a program with one upstream and no file. */
-import { CALL_POLICY, type CallPolicy } from "../policy/index.ts";
+import { CALL_POLICY, type CallPolicy, GUARD_WINDOW } from "../policy/index.ts";
 import type { GatewayConfig, PolicyConfig } from "./config/index.ts";
 import { completeLimits, type GatewayLimits } from "./limits.ts";
 import { parseUpstream } from "./upstream-url.ts";
@@ -69,6 +69,7 @@ export function simpleConfig(options: SimpleOptions): GatewayConfig {
     otlp: null,
     state: null,
     guardrails: [],
+    guardrailWindow: GUARD_WINDOW,
     limits,
   };
 }

@@ -17,6 +17,8 @@ export type Outcome =
   | "timeout_progress"
   | "deadline"
   | "no_target"
+  | "guard_refused"
+  | "guard_failed"
   | "client_cancelled"
   | "client_stalled"
   | "refused"
@@ -36,6 +38,8 @@ export const OUTCOMES: readonly Outcome[] = [
   "timeout_progress",
   "deadline",
   "no_target",
+  "guard_refused",
+  "guard_failed",
   "client_cancelled",
   "client_stalled",
   "refused",

@@ -174,10 +174,11 @@ function checkGuardrails(reader: WrittenReader, config: GatewayConfig): void {
   const models = config.models.map((one) => one.name);
   for (const [index, one] of config.guardrails.entries()) {
     const at: ConfigPath = ["guardrails", index];
+    checkRule(reader, config, index);
     if (one.kind === "model" && !models.includes("*")) {
       needName(reader, [...at, "model"], one.model, models, "models");
     }
-    if (one.kind === "http") checkPlainUrl(reader, [...at, "url"], one.url);
+    if (one.kind === "http") checkClassifier(reader, at, one.url, one.key !== null);
     if (one.kind !== "pattern") continue;
     for (const [i, pattern] of one.patterns.entries()) {
       try {
@@ -188,6 +189,38 @@ function checkGuardrails(reader: WrittenReader, config: GatewayConfig): void {
       }
     }
   }
+}
+
+/** A doubt needs somebody who had it, and models are those of this file. */
+function checkRule(reader: WrittenReader, config: GatewayConfig, index: number): void {
+  const { stage, when, models } = config.guardrails[index]!;
+  const isFirst = !config.guardrails.slice(0, index).some((other) => other.stage === stage);
+  if (when === "unsure" && isFirst) {
+    reader.fail(["guardrails", index, "when"], {
+      what: "nobody before this guardrail can be unsure",
+      expected: `a guardrail of stage ${stage} above it, or "always"`,
+    });
+  }
+  const names = config.models.map((one) => one.name);
+  for (const [i, name] of models?.entries() ?? []) {
+    needName(reader, ["guardrails", index, "models", i], name, names, "models");
+  }
+}
+
+function checkClassifier(
+  reader: WrittenReader,
+  at: ConfigPath,
+  text: string,
+  hasKey: boolean,
+): void {
+  checkPlainUrl(reader, [...at, "url"], text);
+  if (!hasKey || !URL.canParse(text)) return;
+  const url = new URL(text);
+  if (url.protocol !== "http:" || isLoopback(url.hostname)) return;
+  reader.fail([...at, "url"], {
+    what: "a key would cross the network in clear",
+    expected: "https:// for a classifier with a key on another machine",
+  });
 }
 
 function checkAddresses(reader: WrittenReader, { otlp }: GatewayConfig): void {

@@ -27,7 +27,9 @@ export interface GatewayConfig {
   readonly otlp: OtlpConfig | null;
   /** `redis://…`, where several gateways share budgets, lanes and breakers; secret, since it may hold a password. */
   readonly state: Secret | null;
+  /** From cheap to dear. */
   readonly guardrails: readonly GuardrailConfig[];
+  readonly guardrailWindow: GuardrailWindowConfig;
   readonly limits: GatewayLimits;
 }
 
@@ -143,10 +145,29 @@ interface GuardrailBase {
   /** What the check may take; then `onFailure` decides. */
   readonly budgetUs: number;
   readonly onFailure: "open" | "closed";
+  /** `unsure`: only if one before it could not tell. */
+  readonly when: "always" | "unsure";
+  /** Names of models whose calls it checks; null = all. */
+  readonly models: readonly string[] | null;
+  /** Of a request: what has come since the model's last answer, or all of it. */
+  readonly scope: "new" | "all";
+}
+
+/** How a streamed answer is checked: see `GuardPolicy`. */
+export interface GuardrailWindowConfig {
+  readonly windowChars: number;
+  readonly overlapChars: number;
+  readonly waitUs: number;
+  readonly heldBytesMax: number;
 }
 
 export type GuardrailConfig =
-  | (GuardrailBase & { readonly kind: "pattern"; readonly patterns: readonly string[] })
+  | (GuardrailBase & {
+      readonly kind: "pattern";
+      readonly patterns: readonly string[];
+      /** What a match means. */
+      readonly onMatch: "flag" | "unsure";
+    })
   | (GuardrailBase & { readonly kind: "http"; readonly url: string; readonly key: Secret | null })
   | (GuardrailBase & {
       readonly kind: "model";

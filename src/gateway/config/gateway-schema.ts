@@ -9,6 +9,7 @@ import { keyRecordSchema } from "../keys/key-record.ts";
 import { priceTableSchema } from "../keys/price-table.ts";
 import { GATEWAY_LIMITS } from "../limits.ts";
 import { admissionSchema } from "./admission-schema.ts";
+import { guardrailSchema, guardrailWindowSchema } from "./guardrail-schema.ts";
 import { policySchema } from "./policy-schema.ts";
 import { modelSchema, upstreamSchema } from "./upstream-schema.ts";
 
@@ -34,33 +35,6 @@ const keys = z.discriminatedUnion("source", [
   z.strictObject({ source: z.literal("none") }).describe("whoever reaches the port may call"),
   z.strictObject({ source: z.literal("inline"), keys: z.array(keyRecordSchema).max(1_000) }),
   z.strictObject({ source: z.literal("file"), path }).describe("as manx gateway key writes it"),
-]);
-
-const guardrailBase = {
-  name,
-  stage: z.enum(["request", "output"]),
-  budget: duration.default("300ms").describe("what the check may take"),
-  onFailure: z.enum(["open", "closed"]).default("closed").describe("closed = then it is refused"),
-};
-
-const guardrail = z.discriminatedUnion("kind", [
-  z.strictObject({
-    ...guardrailBase,
-    kind: z.literal("pattern"),
-    patterns: z.array(z.string().min(1).max(1_000)).min(1).max(200).describe("regular expressions"),
-  }),
-  z.strictObject({
-    ...guardrailBase,
-    kind: z.literal("http"),
-    url: z.string().min(1).max(2_000),
-    key: secret.nullable().default(null),
-  }),
-  z.strictObject({
-    ...guardrailBase,
-    kind: z.literal("model"),
-    model: z.string().min(1).max(200).describe("one of models"),
-    instruction: z.string().min(1).max(20_000),
-  }),
 ]);
 
 const limits = z.strictObject({
@@ -110,9 +84,13 @@ export const gatewaySchema = z.strictObject({
     .nullable()
     .default(null)
     .describe("redis://… where gateways share budgets, lanes and breakers; env:NAME works too"),
-  guardrails: z.array(guardrail).max(100).default([]),
+  guardrails: z
+    .array(guardrailSchema)
+    .max(100)
+    .default([])
+    .describe("from cheap to dear; beside the generation, and before anything is released"),
+  guardrailWindow: guardrailWindowSchema.prefault({}),
   limits: limits.prefault({}),
 });
 
 export type WrittenGateway = z.output<typeof gatewaySchema>;
-export type WrittenGuardrail = WrittenGateway["guardrails"][number];

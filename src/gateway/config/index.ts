@@ -5,6 +5,7 @@ export type {
   AuthHeader,
   GatewayConfig,
   GuardrailConfig,
+  GuardrailWindowConfig,
   KeysConfig,
   ListenConfig,
   LogConfig,

@@ -7,11 +7,12 @@ import type {
   AuthHeader,
   GatewayConfig,
   GuardrailConfig,
+  GuardrailWindowConfig,
   ModelConfig,
   PolicyConfig,
   UpstreamConfig,
 } from "./gateway-config.ts";
-import type { WrittenGuardrail } from "./gateway-schema.ts";
+import type { WrittenGuardrail, WrittenGuardrailWindow } from "./guardrail-schema.ts";
 import {
   BREAKER_WRITTEN,
   HEDGE_WRITTEN,
@@ -61,6 +62,7 @@ export function resolveGateway(reader: WrittenReader): GatewayConfig {
     },
     state: written.state === null ? null : reader.secret(written.state, ["state"]),
     guardrails: written.guardrails.map((one, i) => guardrailOf(reader, one, ["guardrails", i])),
+    guardrailWindow: windowOf(reader, written.guardrailWindow),
     limits: limitsOf(reader, byName[DEFAULT_POLICY]!),
   };
 }
@@ -199,6 +201,15 @@ function guardrailOf(
   if (rest.kind !== "http") return { ...rest, budgetUs };
   const key = rest.key === null ? null : reader.secret(rest.key, [...at, "key"]);
   return { ...rest, key, budgetUs };
+}
+
+function windowOf(reader: WrittenReader, one: WrittenGuardrailWindow): GuardrailWindowConfig {
+  return {
+    windowChars: one.window,
+    overlapChars: one.overlap,
+    waitUs: reader.durationUs(one.wait, ["guardrailWindow", "wait"]),
+    heldBytesMax: reader.sizeBytes(one.held, ["guardrailWindow", "held"]),
+  };
 }
 
 /** The limits that hold for every call beside those that a policy sets; those come from the default policy. */

@@ -64,6 +64,7 @@ const RESULTS_MAX = 64;
 
 export class GuardMachine {
   readonly #policy: GuardPolicy;
+  readonly #onResult: (result: GuardResult) => void;
   readonly #desk: CheckDesk;
   #checksOutput: boolean;
   readonly #results: GuardResult[] = [];
@@ -83,8 +84,10 @@ export class GuardMachine {
   #endedUs: number | undefined;
   #finishedUs: number | undefined;
 
-  constructor(policy: GuardPolicy) {
+  /** @param onResult told of each check that has answered, or whose budget is spent. */
+  constructor(policy: GuardPolicy, onResult: (result: GuardResult) => void = ignore) {
     this.#policy = policy;
+    this.#onResult = onResult;
     this.#checksOutput = policy.rules.some(({ stage }) => stage === "output");
     this.#desk = {
       rules: policy.rules,
@@ -218,6 +221,7 @@ export class GuardMachine {
   #note(result: GuardResult): void {
     if (result.verdict === "unsure" || result.verdict === "failed") this.#isDoubtful = true;
     if (this.#results.length < RESULTS_MAX) this.#results.push(result);
+    this.#onResult(result);
   }
 
   #add(piece: GuardPiece, nowUs: number): Need {
@@ -335,3 +339,5 @@ function isMet({ channel, position }: Need): boolean {
 function nameOf(rule: GuardRule | null): string | null {
   return rule?.name ?? null;
 }
+
+function ignore(): void {}
