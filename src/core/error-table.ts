@@ -232,17 +232,6 @@ export const ERROR_TABLE = {
     status: 429,
     hint: "wait for the time in Retry-After, or ask for a higher limit",
   },
-  MANX_NO_TARGET: {
-    summary: "no target of the model can take the call now",
-    exit: 1,
-    status: 503,
-    hint: "wait for the time in Retry-After, or give the model another target",
-  },
-  MANX_DEADLINE: {
-    summary: "the call's deadline has passed",
-    exit: 1,
-    status: 504,
-    hint: "give the call more time, or the model a faster target",
   MANX_GUARD_REFUSED: {
     summary: "a guardrail has refused the call",
     exit: 1,
@@ -255,6 +244,17 @@ export const ERROR_TABLE = {
     status: 503,
     hint: "repeat the call; its operator can look at the guardrail or set onFailure to open",
   },
+  MANX_NO_TARGET: {
+    summary: "no target of the model can take the call now",
+    exit: 1,
+    status: 503,
+    hint: "wait for the time in Retry-After, or give the model another target",
+  },
+  MANX_DEADLINE: {
+    summary: "the call's deadline has passed",
+    exit: 1,
+    status: 504,
+    hint: "give the call more time, or the model a faster target",
   },
   MANX_UPSTREAM_ERROR: {
     summary: "the upstream has answered with an error",

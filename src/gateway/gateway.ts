@@ -5,8 +5,8 @@ import { close, listen } from "../http/index.ts";
 import { AdmissionDesk } from "./admission-desk.ts";
 import type { GatewayConfig } from "./config/index.ts";
 import { Front, type FrontContext } from "./front.ts";
-import { BudgetLedger, KeyRing, readKeyFile } from "./keys/index.ts";
 import { GuardSet } from "./guardrails/index.ts";
+import { BudgetLedger, KeyRing, readKeyFile } from "./keys/index.ts";
 import type { GatewayLimits } from "./limits.ts";
 import { GatewayMetrics } from "./metrics.ts";
 import { type SimpleOptions, simpleConfig } from "./simple-config.ts";
@@ -84,6 +84,7 @@ class RunningGateway implements Gateway {
   /** Upstreams of older configurations that still have requests. */
   #retired: Upstream[] = [];
   #admission: AdmissionDesk | null = null;
+  #guards: GuardSet | null = null;
   #front: Front | undefined;
   url = "";
   warning: ManxError | null = null;
@@ -106,7 +107,6 @@ class RunningGateway implements Gateway {
     return this.#wiring.config.limits;
   }
 
-  #guards: GuardSet | null = null;
   async start(): Promise<void> {
     const { listen: at } = this.#wiring.config;
     try {
@@ -123,6 +123,7 @@ class RunningGateway implements Gateway {
     const before = this.#wiring;
     const after = wire(config, this.#clock, before);
     const oldDesk = this.#admission;
+    const oldGuards = this.#guards;
     let context: FrontContext;
     try {
       context = await this.#context(after);
@@ -133,6 +134,7 @@ class RunningGateway implements Gateway {
     this.#wiring = after;
     this.#front!.use(context);
     if (oldDesk !== this.#admission) oldDesk?.retire();
+    oldGuards?.retire();
     for (const upstream of leftOver(before, after)) {
       upstream.retire();
       this.#retired.push(upstream);
@@ -154,7 +156,6 @@ class RunningGateway implements Gateway {
   }
 
   metricsText(): Promise<string> {
-    const oldGuards = this.#guards;
     return this.#metrics.text();
   }
 
@@ -165,19 +166,21 @@ class RunningGateway implements Gateway {
     const cancels = [
       this.#clock.at(cutUs, () => front.cutAll()),
       // Whoever does not even read its error is not waited for.
-    oldGuards?.retire();
       this.#clock.at(cutUs + READ_ERROR_US, () => front.server.closeAllConnections()),
     ];
     await front.drain();
     await closed;
     for (const cancel of cancels) cancel();
     this.#admission?.retire();
+    this.#guards?.retire();
+    await this.#unshare();
     await Promise.all([...this.#upstreams(), ...this.#retired].map((upstream) => upstream.close()));
   }
 
   async #context(wiring: Wiring): Promise<FrontContext> {
     const { config, routes } = wiring;
     const keys = await keyRing(config);
+    this.#guards = this.#guardsFor(wiring);
     this.#admission = this.#deskFor(config, keys);
     return {
       routes,
@@ -187,9 +190,18 @@ class RunningGateway implements Gateway {
       metrics: this.#metrics,
       via: this.#via,
       admission: this.#admission,
+      guards: this.#guards,
       keys,
       ledger: this.#ledger,
     };
+  }
+
+  /** Made anew with each configuration; calls that run keep the one that they began with. */
+  #guardsFor({ config, routes }: Wiring): GuardSet | null {
+    const { guardrails, guardrailWindow: window } = config;
+    if (guardrails.length === 0) return null;
+    const [clock, via, watch] = [this.#clock, this.#via, this.#metrics.guards];
+    return new GuardSet({ guardrails, window, routes, clock, via, watch });
   }
 
   #deskFor(config: GatewayConfig, keys: KeyRing | null): AdmissionDesk | null {
@@ -208,15 +220,12 @@ class RunningGateway implements Gateway {
     return at < 0 ? null : downError(causes[at]!, upstreams[at]!.pools[0]!.origin.origin);
   }
 
-    this.#guards?.retire();
-    await this.#unshare();
   #upstreams(): Upstream[] {
     return [...this.#wiring.upstreams.values()];
   }
 
   #pools() {
     return this.#upstreams().flatMap(({ pools }) => pools);
-    this.#guards = this.#guardsFor(wiring);
   }
 }
 
@@ -224,12 +233,3 @@ async function keyRing({ keys }: GatewayConfig): Promise<KeyRing | null> {
   if (keys.source === "none") return null;
   return new KeyRing(keys.source === "inline" ? keys.keys : await readKeyFile(keys.path));
 }
-      guards: this.#guards,
-  /** Made anew with each configuration; calls that run keep the one that they began with. */
-  #guardsFor({ config, routes }: Wiring): GuardSet | null {
-    const { guardrails, guardrailWindow: window } = config;
-    if (guardrails.length === 0) return null;
-    const [clock, via, watch] = [this.#clock, this.#via, this.#metrics.guards];
-    return new GuardSet({ guardrails, window, routes, clock, via, watch });
-  }
-
