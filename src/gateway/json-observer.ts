@@ -70,13 +70,26 @@ export interface CountedTokens {
 /** A `usage` field is the last of an answer or among the last, and short. */
 const USAGE_BYTES = 2_048;
 
+const count = (name: string): RegExp => new RegExp(`"${name}"\\s*:\\s*(\\d{1,12})`);
+/** Made once: they are asked for with each answer. */
+const COUNTS = {
+  prompt_tokens: count("prompt_tokens"),
+  completion_tokens: count("completion_tokens"),
+  input_tokens: count("input_tokens"),
+  output_tokens: count("output_tokens"),
+  cached_tokens: count("cached_tokens"),
+  cache_read_input_tokens: count("cache_read_input_tokens"),
+  cache_creation_input_tokens: count("cache_creation_input_tokens"),
+} as const;
+type CountName = keyof typeof COUNTS;
+
 /** @param body of a whole answer. @returns what it says to have used, read off its last `usage` field without parsing the rest. */
 export function usageInJson(body: Buffer): CountedTokens | undefined {
   const at = body.lastIndexOf('"usage"');
   if (at < 0) return undefined;
   const text = body.toString("latin1", at, Math.min(body.length, at + USAGE_BYTES));
-  const read = (name: string): number | undefined => {
-    const found = new RegExp(`"${name}"\\s*:\\s*(\\d{1,12})`).exec(text);
+  const read = (name: CountName): number | undefined => {
+    const found = COUNTS[name].exec(text);
     return found === null ? undefined : Number(found[1]);
   };
   const prompt = read("prompt_tokens");
