@@ -171,9 +171,8 @@ class RunningGateway implements Gateway {
     await front.drain();
     await closed;
     for (const cancel of cancels) cancel();
-    this.#admission?.retire();
     this.#guards?.retire();
-    await this.#unshare();
+    this.#admission?.retire();
     await Promise.all([...this.#upstreams(), ...this.#retired].map((upstream) => upstream.close()));
   }
 
