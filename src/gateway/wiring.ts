@@ -19,6 +19,8 @@ export interface Wiring {
 
 /** Extra attempts that may be saved up. */
 const SAVED_MAX = 20;
+/** Of a route with so few calls that their share would leave failovers out. */
+const RETRIES_PER_MINUTE = 6;
 
 /** @throws MANX_URL, MANX_SECRET_MISSING, MANX_FILE_UNREADABLE; nothing is left open then. */
 export function wire(config: GatewayConfig, clock: Clock, before?: Wiring): Wiring {
@@ -79,7 +81,12 @@ function callRouteOf(policy: PolicyConfig, targets: readonly Target[], index: nu
   return {
     policy,
     targets,
-    retries: new AttemptBudget({ share: retry.share, callsMax: SAVED_MAX, fill: 1 }),
+    retries: new AttemptBudget({
+      share: retry.share,
+      callsMax: SAVED_MAX,
+      fill: 1,
+      floorPerMinute: retry.share === 0 ? 0 : RETRIES_PER_MINUTE,
+    }),
     hedges,
     hedger: hedge === null ? null : new HedgeGovernor(hedge, hedges),
     random: new Random(index + 1, "call routes"),

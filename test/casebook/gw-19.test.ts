@@ -77,7 +77,7 @@ describe("GW-19: hedging", () => {
   /** One call on two replicas, hedged once. */
   function race(first: Script, second: Script): CallTrace {
     const { clock, made } = route(2);
-    for (let i = 0; i < 40; i += 1) made.hedges.earn(500);
+    for (let i = 0; i < 40; i += 1) made.hedges.earn(500, 0);
     const trace = drive(clock, made, {}, (_, attempt) => (attempt === 0 ? first : second));
     clock.runSync();
     return trace;
@@ -94,7 +94,7 @@ describe("GW-19: hedging", () => {
 
   it("phase 4: a call with effects is never sent twice", () => {
     const { clock, made } = route(2);
-    for (let i = 0; i < 40; i += 1) made.hedges.earn(500);
+    for (let i = 0; i < 40; i += 1) made.hedges.earn(500, 0);
     const trace = drive(clock, made, { isRepeatable: false }, () => answer(5_000 * MS));
     clock.runSync();
     expect(trace.begins).toHaveLength(1);

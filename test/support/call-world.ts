@@ -31,6 +31,8 @@ export interface Script {
   readonly endUs?: number;
   /** Instead of a good end. */
   readonly failure?: Failure;
+  /** Fails while it is begun, before the call has heard of anything else. */
+  readonly notBegun?: Failure;
 }
 
 export interface CallTrace {
@@ -42,6 +44,15 @@ export interface CallTrace {
   contentUs: number | undefined;
   failure: CallFailure | undefined;
   endedUs: number | undefined;
+  /** Times in which the caller did not read; the last may be open. */
+  pauses: { readonly fromUs: number; untilUs: number }[];
+}
+
+export interface DriveOptions {
+  /** How late the driver's timer is, µs: a process that was busy, a machine that slept. */
+  readonly lagUs?: () => number;
+  /** Told of every decision, at its time. */
+  readonly onDecision?: (decision: CallDecision, trace: CallTrace) => void;
 }
 
 export function world(seed = 1, startUs = 0): { clock: SimClock; random: Random } {
@@ -54,6 +65,8 @@ export interface RouteOptions {
   readonly orders?: readonly number[];
   readonly sharesLimits?: boolean;
   readonly retryFill?: number;
+  /** Extra attempts that may be saved up. Default 20. */
+  readonly savedMax?: number;
 }
 
 export function makeRoute(random: Random, options: RouteOptions = {}): CallRoute {
@@ -70,10 +83,14 @@ export function makeRoute(random: Random, options: RouteOptions = {}): CallRoute
   const { retry, hedge } = policy;
   const retries = new AttemptBudget({
     share: retry.share,
-    callsMax: 20,
+    callsMax: options.savedMax ?? 20,
     fill: options.retryFill ?? 1,
   });
-  const hedges = new AttemptBudget({ share: hedge?.share ?? 0, callsMax: 20, fill: 0 });
+  const hedges = new AttemptBudget({
+    share: hedge?.share ?? 0,
+    callsMax: options.savedMax ?? 20,
+    fill: 0,
+  });
   const hedger = hedge === null ? null : new HedgeGovernor(hedge, hedges);
   return { policy, targets, retries, hedges, hedger, random };
 }
@@ -91,7 +108,8 @@ export function drive(
   route: CallRoute,
   request: Partial<CallRequest>,
   upstream: (target: number, attempt: number, nowUs: number) => Script,
-): CallTrace {
+  options: DriveOptions = {},
+): DrivenCall {
   const call = new Call({ ...STREAM, receivedUs: clock.nowUs(), ...request }, route);
   const trace: CallTrace = {
     call,
@@ -101,10 +119,22 @@ export function drive(
     contentUs: undefined,
     failure: undefined,
     endedUs: undefined,
+    pauses: [],
   };
-  const driver = new CallDriver(clock, call, trace, upstream);
+  const driver = new CallDriver(clock, call, trace, upstream, options);
   driver.start();
-  return trace;
+  return Object.assign(trace, {
+    abandon: () => driver.abandon(),
+    pause: () => driver.pause(),
+    resume: () => driver.resume(),
+  });
+}
+
+/** What its caller can do meanwhile. */
+export interface DrivenCall extends CallTrace {
+  abandon(): void;
+  pause(): void;
+  resume(): void;
 }
 
 class CallDriver {
@@ -112,6 +142,7 @@ class CallDriver {
   readonly #call: Call;
   readonly #trace: CallTrace;
   readonly #upstream: (target: number, attempt: number, nowUs: number) => Script;
+  readonly #options: DriveOptions;
   readonly #alive = new Set<number>();
   #armedUs = Number.POSITIVE_INFINITY;
 
@@ -120,7 +151,9 @@ class CallDriver {
     call: Call,
     trace: CallTrace,
     upstream: (target: number, attempt: number, nowUs: number) => Script,
+    options: DriveOptions,
   ) {
+    this.#options = options;
     this.#clock = clock;
     this.#call = call;
     this.#trace = trace;
@@ -131,10 +164,36 @@ class CallDriver {
     this.#obey(this.#call.start(this.#clock.nowUs()));
   }
 
+  abandon(): void {
+    if (this.#call.isOver) return;
+    this.#obey(this.#call.abandon(this.#clock.nowUs()));
+    assert(this.#call.isOver, "a call whose caller has left is over");
+  }
+
+  /** Only what is delivered can be held up. */
+  pause(): void {
+    const { pauses, delivered } = this.#trace;
+    if (this.#call.isOver || delivered === undefined || this.#isPaused) return;
+    pauses.push({ fromUs: this.#clock.nowUs(), untilUs: Number.POSITIVE_INFINITY });
+    this.#call.pause(this.#clock.nowUs());
+  }
+
+  resume(): void {
+    if (this.#call.isOver || !this.#isPaused) return;
+    this.#trace.pauses.at(-1)!.untilUs = this.#clock.nowUs();
+    this.#call.resume(this.#clock.nowUs());
+    this.#arm();
+  }
+
+  get #isPaused(): boolean {
+    return this.#trace.pauses.at(-1)?.untilUs === Number.POSITIVE_INFINITY;
+  }
+
   #obey(decisions: readonly CallDecision[]): void {
     const trace = this.#trace;
     const atUs = this.#clock.nowUs();
     for (const decision of decisions) {
+      this.#options.onDecision?.(decision, trace);
       switch (decision.do) {
         case "begin": {
           const { attempt, target, cause } = decision;
@@ -147,6 +206,7 @@ class CallDriver {
           break;
         }
         case "cancel":
+          assert(!this.#isPaused || !decision.why.startsWith("stall"), "a held up answer stalls");
           trace.cancels.push({ attempt: decision.attempt, why: decision.why, atUs });
           assert(this.#alive.delete(decision.attempt), "only what runs is cancelled");
           break;
@@ -177,14 +237,20 @@ class CallDriver {
     const { dueUs } = this.#call;
     if (dueUs >= this.#armedUs || dueUs === Number.POSITIVE_INFINITY) return;
     this.#armedUs = dueUs;
-    this.#clock.at(dueUs, () => {
+    this.#clock.at(dueUs + (this.#options.lagUs?.() ?? 0), () => {
       this.#armedUs = Number.POSITIVE_INFINITY;
       this.#obey(this.#call.advance(this.#clock.nowUs()));
+      assert(this.#call.dueUs > this.#clock.nowUs(), "what was due has been done");
     });
   }
 
   #play(attempt: number, script: Script): void {
     const beganUs = this.#clock.nowUs();
+    if (script.notBegun !== undefined) {
+      this.#alive.delete(attempt);
+      this.#obey(this.#call.failed(attempt, script.notBegun, beganUs));
+      return;
+    }
     const on = (us: number | undefined, run: (nowUs: number) => void): void => {
       if (us === undefined || !Number.isFinite(us)) return;
       this.#clock.at(beganUs + us, () => {

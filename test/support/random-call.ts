@@ -4,14 +4,11 @@ import { Random } from "../../src/clock/index.ts";
 import {
   CALL_POLICY,
   type CallPolicy,
-  type FailureKind,
   HEDGE_POLICY,
   plainFailure,
 } from "../../src/policy/index.ts";
-import { answer, drive, makeRoute, refusal, type Script, world } from "./call-world.ts";
-
-const MS = 1_000;
-const S = 1_000_000;
+import { answer, drive, makeRoute, type Script, world } from "./call-world.ts";
+import { at, MS, RARE_KINDS, S, statusScript } from "./random-script.ts";
 
 /** @throws where a law of calls is broken; the seed repeats it. */
 export function playRandomCall(seed: number): void {
@@ -37,7 +34,7 @@ export function playRandomCall(seed: number): void {
   });
   for (let i = 0; i < 25; i += 1) {
     for (const target of route.targets) target.ttft.record(500, (50 + dice.int(300)) * MS);
-    route.hedges.earn(500);
+    route.hedges.earn(500, 0);
   }
   const isRepeatable = dice.int(4) > 0;
   const isStream = dice.int(4) > 0;
@@ -55,19 +52,17 @@ export function playRandomCall(seed: number): void {
   assert(trace.failure.isAfterContent === isDelivered, `seed ${seed} says the wrong thing`);
 }
 
-const KINDS: FailureKind[] = ["connect", "reuse_race", "cut", "garbage", "stream_error", "local"];
 const STATUSES = [400, 401, 404, 408, 409, 429, 500, 502, 503, 504, 529];
 
 function randomScript(dice: Random): Script {
-  const at = (max: number): number => dice.int(max) * MS;
   switch (dice.int(6)) {
     case 0:
-      return refusal(
-        STATUSES[dice.int(STATUSES.length)]!,
-        [undefined, 0, at(3_000), 60 * S][dice.int(4)],
-      );
+      return statusScript(dice, STATUSES);
     case 1:
-      return { endUs: at(500), failure: plainFailure(KINDS[dice.int(KINDS.length)]!, 500) };
+      return {
+        endUs: at(dice, 500),
+        failure: plainFailure(RARE_KINDS[dice.int(RARE_KINDS.length)]!, 500),
+      };
     case 2: // Cut or stalled after content.
       return {
         headUs: 5 * MS,
@@ -77,6 +72,6 @@ function randomScript(dice: Random): Script {
     case 3: // Silence in some phase.
       return dice.int(2) === 0 ? { connectUs: Number.POSITIVE_INFINITY } : { headUs: 5 * MS };
     default:
-      return answer(at(2_500) + 6 * MS);
+      return answer(at(dice, 2_500) + 6 * MS);
   }
 }

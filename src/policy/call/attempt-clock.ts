@@ -64,8 +64,9 @@ export class AttemptClock {
   resume(nowUs: number): void {
     if (this.#pausedUs === undefined) return;
     const heldUs = nowUs - this.#pausedUs;
-    this.#lastByteUs += heldUs;
-    this.#lastProgressUs += heldUs;
+    // What was on its way when the caller stopped has come since, and must not count as of tomorrow.
+    this.#lastByteUs = Math.min(nowUs, this.#lastByteUs + heldUs);
+    this.#lastProgressUs = Math.min(nowUs, this.#lastProgressUs + heldUs);
     this.#pausedUs = undefined;
   }
 

@@ -7,12 +7,20 @@
  *
  * It only steers: whether a call waits, goes elsewhere or fails is the caller's decision. Slow and failed are told apart,
  * since a slow target is still better than none.
+ *
+ * Each call that begins gets a ballot, which is good for the state in which it began: what a call of ten minutes ago has to
+ * say neither closes a breaker that has opened since, nor lets a second probe through.
  */
 import type { BreakerPolicy } from "./call-policy.ts";
 
 export type BreakerState = "closed" | "open" | "half-open";
 export type Verdict = "good" | "slow" | "failed";
 
+/** What a call tells the breaker its end with. */
+export type Ballot = number;
+
+/** Of a call that began where it had no vote: at a target that is slow, for want of a better one. */
+const NO_VOTE: Ballot = -1;
 const SLICES = 10;
 const OPEN_FACTOR_MAX = 8;
 
@@ -26,8 +34,13 @@ export class Breaker {
   #openUntilUs = 0;
   #openFactor = 1;
   #state: BreakerState = "closed";
-  #probing = false;
+  #isProbing = false;
   #isForFailure = false;
+  /** Equal verdicts in a row, in whatever time: few calls an hour would never fill a window. */
+  #streak = 0;
+  #last: Verdict = "good";
+  /** Grows with each change of state. */
+  #ballot: Ballot = 0;
   /** How often it has opened. */
   opened = 0;
 
@@ -36,14 +49,14 @@ export class Breaker {
   }
 
   stateAt(nowUs: number): BreakerState {
-    if (this.#state === "open" && nowUs >= this.#openUntilUs) this.#state = "half-open";
+    if (this.#state === "open" && nowUs >= this.#openUntilUs) this.#turnTo("half-open");
     return this.#state;
   }
 
   /** Whether a call may go there now. In the half-open state it is one call at a time. */
   allows(nowUs: number): boolean {
     const state = this.stateAt(nowUs);
-    return state === "closed" || (state === "half-open" && !this.#probing);
+    return state === "closed" || (state === "half-open" && !this.#isProbing);
   }
 
   /** It opened because calls failed, not because they were slow. */
@@ -55,31 +68,58 @@ export class Breaker {
     return this.#openUntilUs;
   }
 
-  begin(nowUs: number): void {
-    if (this.stateAt(nowUs) === "half-open") this.#probing = true;
+  /** @returns to be given back once, to `end` or `abstain`. */
+  begin(nowUs: number): Ballot {
+    const state = this.stateAt(nowUs);
+    if (state === "closed") return this.#ballot;
+    if (state === "open" || this.#isProbing) return NO_VOTE;
+    this.#isProbing = true;
+    return this.#ballot;
   }
 
   /** A call has ended without saying anything about the target: the caller left, or another attempt was faster. */
-  abstain(): void {
-    this.#probing = false;
+  abstain(ballot: Ballot): void {
+    if (ballot === this.#ballot) this.#isProbing = false;
   }
 
-  end(verdict: Verdict, nowUs: number): void {
+  end(ballot: Ballot, verdict: Verdict, nowUs: number): void {
     const state = this.stateAt(nowUs);
-    this.#probing = false;
+    if (ballot !== this.#ballot) return;
     if (state === "half-open") {
       if (verdict === "good") this.#close();
       else this.#open(verdict === "failed", nowUs);
       return;
     }
+    this.#count(verdict, nowUs);
+  }
+
+  /** A call that was found good has broken after all: one more failure, unless the breaker is open anyway. */
+  broke(nowUs: number): void {
+    if (this.stateAt(nowUs) === "closed") this.#count("failed", nowUs);
+  }
+
+  #count(verdict: Verdict, nowUs: number): void {
+    this.#streak = verdict === this.#last ? this.#streak + 1 : 1;
+    this.#last = verdict;
     this.#turn(nowUs);
     this.#calls[this.#slice]! += 1;
     if (verdict === "failed") this.#failed[this.#slice]! += 1;
     if (verdict === "slow") this.#slow[this.#slice]! += 1;
-    if (verdict !== "good" && state === "closed") this.#judge(nowUs);
+    if (verdict !== "good") this.#judge(nowUs);
+  }
+
+  #turnTo(state: BreakerState): void {
+    this.#state = state;
+    this.#ballot += 1;
+    this.#isProbing = false;
+    this.#streak = 0;
   }
 
   #judge(nowUs: number): void {
+    if (this.#streak >= this.#policy.callsMin) {
+      this.#open(this.#last === "failed", nowUs);
+      return;
+    }
     const calls = sum(this.#calls);
     if (calls < this.#policy.callsMin) return;
     const failedShare = sum(this.#failed) / calls;
@@ -89,7 +129,7 @@ export class Breaker {
   }
 
   #open(isForFailure: boolean, nowUs: number): void {
-    this.#state = "open";
+    this.#turnTo("open");
     this.#isForFailure = isForFailure;
     this.#openUntilUs = nowUs + this.#policy.openUs * this.#openFactor;
     this.#openFactor = Math.min(this.#openFactor * 2, OPEN_FACTOR_MAX);
@@ -97,7 +137,7 @@ export class Breaker {
   }
 
   #close(): void {
-    this.#state = "closed";
+    this.#turnTo("closed");
     this.#openFactor = 1;
     for (const counts of [this.#calls, this.#failed, this.#slow]) counts.fill(0);
   }

@@ -41,7 +41,7 @@ export interface HedgePolicy {
 
 export interface BreakerPolicy {
   readonly windowUs: number;
-  /** Fewer calls in a window say nothing. */
+  /** Fewer calls in a window say nothing; as many that fail, or are slow, in a row do in whatever time. */
   readonly callsMin: number;
   /** 0 to 1; over it the target is taken for ill. */
   readonly failShare: number;

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { answer, drive, makeRoute, refusal, world } from "../../../test/support/call-world.ts";
 import { playRandomCall } from "../../../test/support/random-call.ts";
+import { playRandomRoute } from "../../../test/support/random-route.ts";
 import { CALL_POLICY } from "./call-policy.ts";
 
 const MS = 1_000;
@@ -11,6 +12,12 @@ describe("a call in any world", () => {
   // The driver asserts after each decision; 100,000 seeds run by `npm run fuzz:call`.
   it("ends once, by its deadline, with every attempt accounted for", () => {
     for (let seed = 0; seed < 2_000; seed += 1) expect(() => playRandomCall(seed)).not.toThrow();
+  });
+});
+
+describe("the calls of one route in any world", () => {
+  it("keep to their budgets, to one probe at a time, and off what is ill, busy or has asked for a pause", () => {
+    for (let seed = 0; seed < 300; seed += 1) playRandomRoute(seed);
   });
 });
 

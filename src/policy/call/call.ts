@@ -18,15 +18,25 @@ import {
   type BeginCause,
   beginRecord,
 } from "./attempt-record.ts";
+import type { Ballot } from "./breaker.ts";
 import type { CallDecision, CallFailure } from "./call-decision.ts";
 import type { CallRequest, CallRoute } from "./call-request.ts";
-import { type Failure, isIllness, type NextTry, nextTry, plainFailure } from "./failure.ts";
-import type { Target } from "./target.ts";
+import {
+  type Failure,
+  isIllness,
+  isSilence,
+  type NextTry,
+  nextTry,
+  plainFailure,
+} from "./failure.ts";
+import type { FirstContent, Target } from "./target.ts";
 import { chooseTarget } from "./target-choice.ts";
 
 interface Live {
   readonly record: AttemptRecord;
   readonly clock: AttemptClock;
+  /** For the end that its target is told. */
+  readonly ballot: Ballot;
 }
 
 const PATIENCE = 4;
@@ -45,6 +55,8 @@ export class Call {
   #retryTargets: ReadonlySet<number> = NONE;
   #hedgeAtUs = Number.POSITIVE_INFINITY;
   #hasHedge = false;
+  /** Since when no target could be used. */
+  #waitsSinceUs: number | undefined;
   /** Attempts that count against the policy's number. */
   #tries = 0;
   #reuseRaces = 0;
@@ -81,8 +93,8 @@ export class Call {
 
   start(nowUs: number): readonly CallDecision[] {
     assert(this.#records.length === 0 && !this.#isOver, "a call starts once");
-    this.#route.retries.earn(this.#request.inputTokens);
-    this.#route.hedges.earn(this.#request.inputTokens);
+    this.#route.retries.earn(this.#request.inputTokens, nowUs);
+    this.#route.hedges.earn(this.#request.inputTokens, nowUs);
     if (nowUs >= this.#deadlineUs) this.#fail("deadline", undefined, nowUs);
     else this.#beginSomewhere("first", NONE, nowUs);
     return this.#take();
@@ -115,11 +127,12 @@ export class Call {
     const target = this.#targetOf(live);
     // Without a stream the whole generation lies before the first byte: another quantity, that says nothing of this one.
     if (this.#request.isStream) {
-      target.content(this.#request.inputTokens, nowUs - record.beganUs, nowUs);
+      target.content(live.ballot, this.#silenceOf(live, nowUs), nowUs);
     } else {
-      target.end("good", nowUs);
+      target.end(live.ballot, "good", nowUs);
     }
-    if (this.#hedgeAtUs !== Number.POSITIVE_INFINITY) this.#route.hedger?.notePrompt();
+    if (this.#hedgeAtUs !== Number.POSITIVE_INFINITY) this.#route.hedger?.notePrompt(target);
+    this.#noteHedge(live, nowUs);
     this.#deliver(live, nowUs);
     return this.#take();
   }
@@ -143,7 +156,7 @@ export class Call {
     if (live === undefined) return NOTHING;
     // Whole without any output: nothing more will come, and it is what the upstream has to say.
     if (this.#winner === undefined) {
-      this.#targetOf(live).end("good", nowUs);
+      this.#targetOf(live).end(live.ballot, "good", nowUs);
       this.#deliver(live, nowUs);
     }
     this.#endAttempt(live, "delivered", nowUs);
@@ -155,10 +168,8 @@ export class Call {
     const live = this.#find(attempt);
     if (live === undefined) return NOTHING;
     if (failure.status > 0) live.record.status = failure.status;
-    const verdict = isIllness(failure) ? "failed" : undefined;
+    this.#judge(live, isIllness(failure), nowUs);
     const target = this.#targetOf(live);
-    // What breaks after its first content was judged then; a second verdict is owed only if it is a bad one.
-    if (this.#winner === undefined || verdict !== undefined) target.end(verdict, nowUs);
     if (failure.retryAfterUs !== undefined) target.cool(nowUs + failure.retryAfterUs);
     this.#lose(live, failure, nowUs);
     return this.#take();
@@ -182,7 +193,7 @@ export class Call {
       const { atUs, kind } = live.clock.due;
       if (nowUs < atUs || this.#isOver) continue;
       this.#out.push({ do: "cancel", attempt: live.record.attempt, why: kind });
-      this.#targetOf(live).end("failed", nowUs);
+      this.#judge(live, true, nowUs);
       this.#lose(live, plainFailure(kind), nowUs);
     }
     if (!this.#isOver && nowUs >= this.#hedgeAtUs) this.#hedge(nowUs);
@@ -195,6 +206,17 @@ export class Call {
       );
     }
     return this.#take();
+  }
+
+  /** What breaks after its first content was judged then; a second verdict is owed only if it is a bad one. */
+  #judge(live: Live, isIll: boolean, nowUs: number): void {
+    const target = this.#targetOf(live);
+    if (live !== this.#winner) target.end(live.ballot, isIll ? "failed" : undefined, nowUs);
+    else if (isIll) target.broke(nowUs);
+  }
+
+  #silenceOf({ record }: Live, nowUs: number): FirstContent {
+    return { tokens: this.#request.inputTokens, ttftUs: nowUs - record.beganUs };
   }
 
   #find(attempt: number): Live | undefined {
@@ -219,8 +241,9 @@ export class Call {
     const record = beginRecord(attempt, target, cause, nowUs);
     this.#records.push(record);
     const { isStream, isRepeatable, inputTokens } = this.#request;
-    this.#live.push({ record, clock: new AttemptClock(policy.timeouts, isStream, nowUs) });
-    targets[target]!.begin(nowUs);
+    const ballot = targets[target]!.begin(nowUs);
+    this.#live.push({ record, clock: new AttemptClock(policy.timeouts, isStream, nowUs), ballot });
+    this.#waitsSinceUs = undefined;
     if (cause !== "hedge" && cause !== "reuse_race") this.#tries += 1;
     if (hedger !== null && isStream && isRepeatable && !this.#hasHedge) {
       this.#hedgeAtUs = nowUs + hedger.delayUs(targets[target]!, inputTokens);
@@ -240,15 +263,31 @@ export class Call {
     for (const [at, { availableUs: atUs }] of targets.entries()) {
       if (!excluded.has(at)) availableUs = Math.min(availableUs, atUs);
     }
-    const waitUs = Math.max(0, availableUs - nowUs);
-    if (waitUs > policy.retry.retryAfterMaxUs || availableUs >= this.#deadlineUs) {
+    // A target whose one probe is under way is "available" already.
+    const againUs = Math.max(availableUs, nowUs + PROBE_WAIT_US);
+    this.#waitsSinceUs ??= nowUs;
+    const isTooLong = againUs - this.#waitsSinceUs > policy.retry.retryAfterMaxUs;
+    if (isTooLong || againUs >= this.#deadlineUs) {
+      const waitUs = Math.max(0, availableUs - nowUs);
       const retryAfterUs = Number.isFinite(waitUs) ? waitUs : undefined;
       this.#fail({ ...plainFailure("status", 503), retryAfterUs }, undefined, nowUs);
       return;
     }
     this.#retryTargets = excluded;
-    // At least a millisecond: a target whose one probe is under way is "available" already.
-    this.#retryAtUs = Math.max(availableUs, nowUs + PROBE_WAIT_US);
+    this.#retryAtUs = againUs + this.#spreadUs(againUs - nowUs);
+  }
+
+  /** Whoever waits for one target must not come back in the same instant. */
+  #spreadUs(waitUs: number): number {
+    const mostUs = Math.min(waitUs / 10, this.#route.policy.retry.backoffBaseUs);
+    return Math.ceil(mostUs * this.#route.random.next());
+  }
+
+  /** Targets that may still be at work on this call: slow is not failed. */
+  #maybeBusy(): Set<number> {
+    const busy = new Set<number>();
+    for (const { target, end } of this.#records) if (isSilence(end)) busy.add(target);
+    return busy;
   }
 
   #causeAt(cause: BeginCause, target: number): BeginCause {
@@ -263,8 +302,8 @@ export class Call {
     this.#retryAtUs = Number.POSITIVE_INFINITY;
     for (const other of [...this.#live]) {
       if (other === live) continue;
-      const { attempt, beganUs } = other.record;
-      this.#targetOf(other).lost(this.#request.inputTokens, nowUs - beganUs);
+      const { attempt } = other.record;
+      this.#targetOf(other).lost(other.ballot, this.#silenceOf(other, nowUs), nowUs);
       this.#endAttempt(other, "lost", nowUs);
       this.#out.push({ do: "cancel", attempt, why: "lost" });
     }
@@ -272,6 +311,7 @@ export class Call {
   }
 
   #endAttempt(live: Live, end: AttemptEnd, nowUs: number): void {
+    if (live.record.contentUs === undefined) this.#noteHedge(live, nowUs);
     live.record.end = end;
     live.record.endedUs = nowUs;
     this.#live.splice(this.#live.indexOf(live), 1);
@@ -279,10 +319,17 @@ export class Call {
 
   #cancelAll(why: AttemptEnd, nowUs: number): void {
     for (const live of [...this.#live]) {
-      if (live !== this.#winner) this.#targetOf(live).end(undefined, nowUs);
+      if (live !== this.#winner) this.#giveUp(live, nowUs);
       this.#out.push({ do: "cancel", attempt: live.record.attempt, why });
       this.#endAttempt(live, why, nowUs);
     }
+  }
+
+  /** Its time was up, not its target's: only a silence that is long for such a prompt says something. */
+  #giveUp(live: Live, nowUs: number): void {
+    const isLate = nowUs >= this.#deadlineUs && this.#request.isStream;
+    if (isLate) this.#targetOf(live).silent(live.ballot, this.#silenceOf(live, nowUs), nowUs);
+    else this.#targetOf(live).end(live.ballot, undefined, nowUs);
   }
 
   /** An attempt has failed; what now? */
@@ -328,7 +375,7 @@ export class Call {
     if (other >= 0) {
       this.#begin(other, "failover", nowUs);
     } else {
-      this.#retryTargets = NONE;
+      this.#retryTargets = this.#maybeBusy();
       this.#retryAtUs = nowUs + waitUs;
     }
     return true;
@@ -351,17 +398,29 @@ export class Call {
     const { hedger, targets, random } = this.#route;
     const primary = this.#live[0];
     if (hedger === null || primary === undefined || this.#winner !== undefined) return;
-    hedger.noteLate();
+    hedger.noteLate(this.#targetOf(primary));
     if (this.#live.length > 1) return;
     this.#hasHedge = true;
-    const excluded = new Set([primary.record.target]);
+    const busy = this.#maybeBusy();
+    const excluded = new Set([...busy, primary.record.target]);
     let target = chooseTarget(targets, { excluded, nowUs }, random);
     if (target < 0 && hedger.policy.sameTarget) {
-      target = chooseTarget(targets, { excluded: NONE, nowUs }, random);
+      target = chooseTarget(targets, { excluded: busy, nowUs }, random);
     }
-    if (target >= 0 && hedger.ask(this.#request.inputTokens) === null) {
+    if (target >= 0 && hedger.ask(targets[target]!, this.#request.inputTokens) === null) {
       this.#begin(target, "hedge", nowUs);
     }
+  }
+
+  /** What a hedge tells of its own target: that it was prompt, that it was late as well, or nothing yet. */
+  #noteHedge(live: Live, nowUs: number): void {
+    const { cause, beganUs, contentUs } = live.record;
+    const { hedger } = this.#route;
+    if (hedger === null || cause !== "hedge") return;
+    const target = this.#targetOf(live);
+    const delayUs = hedger.delayUs(target, this.#request.inputTokens);
+    if (nowUs - beganUs > delayUs) hedger.noteLate(target);
+    else if (contentUs !== undefined) hedger.notePrompt(target);
   }
 
   #fail(cause: Failure | "deadline", attempt: number | undefined, nowUs: number): void {

@@ -95,6 +95,19 @@ function nextAfterStatus({ status, shouldRetry }: Failure, isRepeatable: boolean
   return "never";
 }
 
+/** Ends after which the target may still be at work: nothing said no, it only took too long. */
+const SILENCES = new Set<string>([
+  "timeout_headers",
+  "timeout_first_content",
+  "stall_bytes",
+  "stall_progress",
+]);
+
+/** @param end of an attempt. */
+export function isSilence(end: string | undefined): boolean {
+  return end !== undefined && SILENCES.has(end);
+}
+
 /** What a breaker counts. A 429 says that we are too fast, and a 4xx that the caller is wrong: neither that it is ill. */
 export function isIllness({ kind, status }: Failure): boolean {
   if (kind === "status" || kind === "stream_error") return status >= 500;

@@ -4,8 +4,11 @@
  *
  * - the delay is a recent percentile of the time to first content of prompts of this size;
  * - the budget bounds extra calls and extra tokens, whatever happens;
- * - a change detector (CUSUM, Page 1954) on "did this call pass the delay?": by definition 1 − p of them do; once the
- *   calls look rather as if half of them did, everything is slow and hedging stops until it is not.
+ * - a change detector (CUSUM, Page 1954) on "did this attempt pass the delay?": by definition 1 − p of them do; once a
+ *   target's attempts look rather as if half of them did, nothing more is sent there as a hedge until it is well again.
+ *
+ * Each target has its own detector, and asked is the one that the hedge would go to: of two targets one may have gone mute,
+ * and its calls are then all late and all worth a hedge to the other.
  */
 import type { AttemptBudget } from "./attempt-budget.ts";
 import type { HedgePolicy } from "./call-policy.ts";
@@ -26,7 +29,8 @@ export class HedgeGovernor {
   readonly #rise: number;
   readonly #fall: number;
   readonly #alarm: number;
-  #level = 0;
+  /** As many as the route has targets. */
+  readonly #levels = new Map<Target, number>();
   readonly refusals: Record<HedgeRefusal, number> = { saturated: 0, budget: 0 };
 
   constructor(policy: HedgePolicy, budget: AttemptBudget) {
@@ -46,26 +50,34 @@ export class HedgeGovernor {
       : Math.max(Math.ceil(quantileUs), this.policy.floorUs);
   }
 
-  get isSaturated(): boolean {
-    return this.#level >= this.#alarm - 1e-9;
+  isSaturated(target: Target): boolean {
+    return this.#levelOf(target) >= this.#alarm - 1e-9;
   }
 
-  /** A call had its first content before its delay was over. */
-  notePrompt(): void {
-    this.#level = Math.max(0, this.#level + this.#fall);
+  /** An attempt had its first content before its delay was over. */
+  notePrompt(target: Target): void {
+    this.#levels.set(target, Math.max(0, this.#levelOf(target) + this.#fall));
   }
 
-  /** A call is still silent at its delay. */
-  noteLate(): void {
-    this.#level = Math.min(CEILING_ALARMS * this.#alarm, this.#level + this.#rise);
+  /** An attempt is still silent at its delay. */
+  noteLate(target: Target): void {
+    const risen = this.#levelOf(target) + this.#rise;
+    this.#levels.set(target, Math.min(CEILING_ALARMS * this.#alarm, risen));
   }
 
-  /** @returns null if a late call may be hedged, which is paid for then. */
-  ask(tokens: number): HedgeRefusal | null {
+  /**
+   * @param target to which the hedge would go.
+   * @returns null if the late call may be hedged, which is paid for then.
+   */
+  ask(target: Target, tokens: number): HedgeRefusal | null {
     let refusal: HedgeRefusal | null = null;
-    if (this.isSaturated) refusal = "saturated";
+    if (this.isSaturated(target)) refusal = "saturated";
     else if (!this.#budget.trySpend(tokens)) refusal = "budget";
     if (refusal !== null) this.refusals[refusal] += 1;
     return refusal;
+  }
+
+  #levelOf(target: Target): number {
+    return this.#levels.get(target) ?? 0;
   }
 }

@@ -2,7 +2,7 @@
  * What is known about one place that can answer: an upstream with a model. Shared by all calls that may go there; a call
  * asks before it begins an attempt and reports when that has ended.
  */
-import { Breaker, type BreakerState, type Verdict } from "./breaker.ts";
+import { type Ballot, Breaker, type BreakerState, type Verdict } from "./breaker.ts";
 import type { BreakerPolicy } from "./call-policy.ts";
 import { LatencyBySize } from "./latency-by-size.ts";
 
@@ -18,6 +18,13 @@ export interface TargetOptions {
    */
   readonly sharesLimits: boolean;
   readonly breaker: BreakerPolicy | null;
+}
+
+export interface FirstContent {
+  /** Of the prompt. */
+  readonly tokens: number;
+  /** From the attempt's begin. */
+  readonly ttftUs: number;
 }
 
 /** A call this many times slower than the median of its size counts as slow, where no figure is set. */
@@ -70,30 +77,46 @@ export class Target {
     if (this.#sharesLimits) this.#coolUntilUs = Math.max(this.#coolUntilUs, untilUs);
   }
 
-  begin(nowUs: number): void {
-    this.#breaker?.begin(nowUs);
+  /** @returns to be given back with the attempt's end, once. */
+  begin(nowUs: number): Ballot {
+    return this.#breaker?.begin(nowUs) ?? 0;
   }
 
   /** First content came. */
-  content(tokens: number, ttftUs: number, nowUs: number): void {
-    const slowUs =
-      this.#slowUs > 0 ? this.#slowUs : SLOW_FACTOR * this.ttft.quantileUs(tokens, 0.5);
+  content(ballot: Ballot, { tokens, ttftUs }: FirstContent, nowUs: number): void {
+    const slowUs = this.#slowUsFor(tokens);
     this.ttft.record(tokens, ttftUs);
-    this.#breaker?.end(ttftUs > slowUs ? "slow" : "good", nowUs);
+    const verdict = ttftUs > slowUs ? "slow" : "good";
+    this.#breaker?.end(ballot, verdict, nowUs);
   }
 
   /**
-   * Given up while another attempt was faster. Its time is at least `elapsedUs`, and that is above the percentile at which
-   * hedges begin: counted as it is, it leaves the quantiles up to there right.
+   * Given up while another attempt was faster. Its time is at least that, and above the percentile at which hedges begin:
+   * counted as it is, it leaves the quantiles up to there right.
    */
-  lost(tokens: number, elapsedUs: number): void {
-    this.ttft.record(tokens, elapsedUs);
-    this.#breaker?.abstain();
+  lost(ballot: Ballot, silence: FirstContent, nowUs: number): void {
+    this.silent(ballot, silence, nowUs);
+    this.ttft.record(silence.tokens, silence.ttftUs);
+  }
+
+  /** Given up before its first content, which would have taken longer than that: enough to say that it is slow, or nothing. */
+  silent(ballot: Ballot, { tokens, ttftUs }: FirstContent, nowUs: number): void {
+    this.end(ballot, ttftUs > this.#slowUsFor(tokens) ? "slow" : undefined, nowUs);
   }
 
   /** @param verdict undefined if the attempt's end says nothing about the target. */
-  end(verdict: Verdict | undefined, nowUs: number): void {
-    if (verdict === undefined) this.#breaker?.abstain();
-    else this.#breaker?.end(verdict, nowUs);
+  end(ballot: Ballot, verdict: Verdict | undefined, nowUs: number): void {
+    if (verdict === undefined) this.#breaker?.abstain(ballot);
+    else this.#breaker?.end(ballot, verdict, nowUs);
+  }
+
+  /** What had begun well has broken after its first content. */
+  broke(nowUs: number): void {
+    this.#breaker?.broke(nowUs);
+  }
+
+  /** NaN, which nothing is above, while too little is known. */
+  #slowUsFor(tokens: number): number {
+    return this.#slowUs > 0 ? this.#slowUs : SLOW_FACTOR * this.ttft.quantileUs(tokens, 0.5);
   }
 }
