@@ -36,7 +36,10 @@ async function runGateway(flags: GatewayFlags, io: Io): Promise<void> {
   const [missing] = missingSecrets(config);
   if (missing !== undefined) throw missing;
   const { startConfigured } = await import("../gateway/index.ts");
-  const gateway = await startConfigured(config, io.clock);
+  const gateway = await startConfigured(config, {
+    clock: io.clock,
+    onNotice: (notice) => io.stderr.write(`${renderError(notice).replace(/^error/, "warning")}\n`),
+  });
   report(gateway, flags, io);
   const watch = flags.config === undefined ? undefined : await watchFile(gateway, flags, given, io);
   await interrupted(io.interrupt);

@@ -208,6 +208,12 @@ export const ERROR_TABLE = {
     exit: 2,
     hint: "restore it, or make a new one with manx gateway key create",
   },
+  MANX_STATE_AWAY: {
+    summary:
+      "the state that gateways share does not answer; each goes by its own share of the limits",
+    exit: 1,
+    hint: "see whether the server of gateway.state runs; the gateway comes back to it by itself",
+  },
   MANX_MODEL_UNKNOWN: {
     summary: "this server does not serve the model",
     exit: 2,

@@ -1,6 +1,13 @@
 /**
  * Drives `Admission` for the gateway: one timer, and each decision to the call that waits for it. A call gets a ticket and
  * gives it back once, whatever becomes of it.
+ *
+ * Where gateways share limits, an admission of a tenant that has some is only half of it: the shared ones are asked too,
+ * and a no from there puts the call back at the head of its line.
+ *
+ *     enter ─► Admission ─ admit ─► has its tenant limits? ─ no ──────────────► admitted
+ *                 ▲                   └ yes ─► SharedGate ─┬─ granted ────────► admitted
+ *                 └──────────────── defer ◄──── denied ────┘
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../clock/index.ts";
@@ -9,11 +16,14 @@ import {
   type AdmissionOptions,
   type AdmissionRequest,
   type AdmissionSnapshot,
+  type Admitted,
   type Decision,
   type Outcome,
   type Refused,
+  type TenantLimits,
 } from "../policy/index.ts";
 import { DueTimer } from "./due-timer.ts";
+import { type Denied, SharedGate, type SharedLimits } from "./shared-state/index.ts";
 
 export interface Waiting {
   /** Its turn has come. */
@@ -21,19 +31,30 @@ export interface Waiting {
   refused(refusal: Refused): void;
 }
 
+interface Entered {
+  readonly tenant: string;
+  readonly waiting: Waiting;
+}
+
 export class AdmissionDesk {
   readonly #options: AdmissionOptions;
   readonly #admission: Admission;
   readonly #clock: Clock;
   readonly #timer: DueTimer;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #gate: SharedGate | null;
+  readonly #entered = new Map<number, Entered>();
+  /** Tenants of calls that were let in, as long as the gate holds something for them. */
+  readonly #tenants = new Map<number, string>();
+  /** Tenants that had to wait for a place that another gateway, or one of their own calls, has. */
+  readonly #outOfPlaces = new Set<string>();
   #nextId = 0;
 
-  /** @throws MANX_CONFIG_IMPOSSIBLE */
-  constructor(options: AdmissionOptions, clock: Clock) {
+  /** @param shared null: this gateway's own limits are all there is. @throws MANX_CONFIG_IMPOSSIBLE */
+  constructor(options: AdmissionOptions, clock: Clock, shared: SharedLimits | null = null) {
     this.#options = options;
     this.#admission = new Admission(options);
     this.#clock = clock;
+    this.#gate = shared === null ? null : new SharedGate(shared);
     this.#timer = new DueTimer(clock, () => this.#tell(this.#admission.advance(clock.nowUs())));
   }
 
@@ -47,7 +68,7 @@ export class AdmissionDesk {
   }
 
   enter(request: AdmissionRequest, waiting: Waiting): void {
-    this.#waiting.set(request.id, waiting);
+    this.#entered.set(request.id, { tenant: request.tenant, waiting });
     this.#tell([this.#admission.offer(request, this.#clock.nowUs())]);
   }
 
@@ -56,12 +77,14 @@ export class AdmissionDesk {
   }
 
   finish(id: number, outcome: Outcome): void {
-    this.#tell(this.#admission.finish(id, outcome, this.#clock.nowUs()));
+    const more = this.#giveBack(id, outcome.inputTokens + outcome.outputTokens);
+    this.#tell([...this.#admission.finish(id, outcome, this.#clock.nowUs()), ...more]);
   }
 
   cancel(id: number): void {
-    this.#waiting.delete(id);
-    this.#tell(this.#admission.cancel(id, this.#clock.nowUs()));
+    this.#entered.delete(id);
+    const more = this.#giveBack(id);
+    this.#tell([...this.#admission.cancel(id, this.#clock.nowUs()), ...more]);
   }
 
   snapshot(): AdmissionSnapshot {
@@ -70,19 +93,59 @@ export class AdmissionDesk {
 
   /** No more calls will enter; those that wait here still get their turn. */
   retire(): void {
-    if (this.#waiting.size === 0) this.#timer.stop();
+    if (this.#entered.size === 0) this.#timer.stop();
   }
 
   #tell(decisions: readonly Decision[]): void {
     for (const decision of decisions) {
       if (decision.kind === "queue") continue;
-      const waiting = this.#waiting.get(decision.id);
-      this.#waiting.delete(decision.id);
-      if (decision.kind === "admit") waiting?.admitted(decision.waitedUs);
-      else waiting?.refused(decision);
+      if (decision.kind === "admit") this.#admit(decision);
+      else this.#take(decision.id)?.waiting.refused(decision);
     }
     this.#timer.arm(this.#admission.nextDueUs);
   }
+
+  #admit({ id, waitedUs, tokens }: Admitted): void {
+    const tenant = this.#entered.get(id)?.tenant;
+    if (tenant === undefined) return;
+    const limit = this.#admission.limitsOf(tenant);
+    if (this.#gate === null || !isLimited(limit)) {
+      this.#take(id)?.waiting.admitted(waitedUs);
+      return;
+    }
+    const askedUs = this.#clock.nowUs();
+    this.#tenants.set(id, tenant);
+    this.#gate.ask(id, { tenant, limit, tokens }, (denied) => {
+      if (denied !== undefined) this.#defer(id, tenant, denied);
+      else this.#take(id)?.waiting.admitted(waitedUs + this.#clock.nowUs() - askedUs);
+    });
+  }
+
+  #defer(id: number, tenant: string, { reason, retryAfterUs }: Denied): void {
+    this.#tenants.delete(id);
+    if (reason === "concurrency") this.#outOfPlaces.add(tenant);
+    const nowUs = this.#clock.nowUs();
+    this.#tell(this.#admission.defer(id, nowUs + retryAfterUs, nowUs));
+  }
+
+  /** @returns who goes because of it: one of the tenant's own calls may have had the place that its others wait for. */
+  #giveBack(id: number, tokens?: number): readonly Decision[] {
+    const tenant = this.#tenants.get(id);
+    this.#tenants.delete(id);
+    if (tenant === undefined || this.#gate?.end(id, tokens) !== true) return [];
+    if (!this.#outOfPlaces.delete(tenant)) return [];
+    return this.#admission.undefer(tenant, this.#clock.nowUs());
+  }
+
+  #take(id: number): Entered | undefined {
+    const entered = this.#entered.get(id);
+    this.#entered.delete(id);
+    return entered;
+  }
+}
+
+function isLimited({ concurrencyMax, tokensPerMinute }: TenantLimits): boolean {
+  return Number.isFinite(concurrencyMax) || Number.isFinite(tokensPerMinute);
 }
 
 /** One call's place; everything but the first end is ignored. */

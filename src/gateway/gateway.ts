@@ -1,4 +1,5 @@
 /** Puts the gateway together: upstreams and routes, the front, the metrics; changes them while it runs; and takes it down without cutting streams. */
+import { hostname } from "node:os";
 import { type Clock, realClock } from "../clock/index.ts";
 import { type ManxError, US_PER_S } from "../core/index.ts";
 import { close, listen } from "../http/index.ts";
@@ -9,10 +10,16 @@ import { GuardSet } from "./guardrails/index.ts";
 import { BudgetLedger, KeyRing, readKeyFile } from "./keys/index.ts";
 import type { GatewayLimits } from "./limits.ts";
 import { GatewayMetrics } from "./metrics.ts";
+import {
+  SharedState,
+  type SharedStateFacts,
+  StateWatch,
+  type StateWatchFacts,
+} from "./shared-state/index.ts";
 import { type SimpleOptions, simpleConfig } from "./simple-config.ts";
 import type { Upstream } from "./upstream.ts";
 import { downError } from "./upstream-fault.ts";
-import { leftOver, type Wiring, wire } from "./wiring.ts";
+import { leftOver, targetsOf, type Wiring, wire } from "./wiring.ts";
 
 export interface GatewayOptions extends SimpleOptions {
   readonly clock?: Clock;
@@ -42,6 +49,8 @@ export interface Gateway {
   /** Requests that are open now. */
   inFlight(): number;
   connections(): GatewayConnections;
+  /** What is shared with other gateways, and how that goes; null if nothing is. */
+  shared(): SharedFacts | null;
   /** What it runs by now. */
   readonly config: GatewayConfig;
   /** What /metrics answers. */
@@ -55,6 +64,19 @@ export interface Gateway {
   close(): Promise<void>;
 }
 
+export interface SharedFacts extends SharedStateFacts {
+  readonly watch: StateWatchFacts;
+}
+
+/** What whoever starts a gateway may give it. */
+export interface GatewayParts {
+  readonly clock?: Clock;
+  /** Told, while it runs, of what its operator should know and no request is the cause of. */
+  readonly onNotice?: (notice: ManxError) => void;
+  /** Longest that a request waits for the shared state. Default 20 ms. */
+  readonly stateDeadlineUs?: number;
+}
+
 /** For clients to read the error that ends their stream when the gateway goes. */
 const READ_ERROR_US = US_PER_S;
 /** Tells the gateways of one process apart. */
@@ -62,15 +84,17 @@ let gatewaysMade = 0;
 
 /** One upstream, every model. @throws MANX_URL, MANX_FLAG_VALUE, MANX_PORT_IN_USE, MANX_ADDRESS */
 export function startGateway(options: GatewayOptions): Promise<Gateway> {
-  return startConfigured(simpleConfig(options), options.clock ?? realClock);
+  return startConfigured(simpleConfig(options), {
+    ...(options.clock !== undefined && { clock: options.clock }),
+  });
 }
 
 /** @throws MANX_URL, MANX_SECRET_MISSING, MANX_FILE_UNREADABLE, MANX_KEY_FILE, MANX_PORT_IN_USE, MANX_ADDRESS */
 export async function startConfigured(
   config: GatewayConfig,
-  clock: Clock = realClock,
+  parts: GatewayParts = {},
 ): Promise<Gateway> {
-  const running = new RunningGateway(config, clock);
+  const running = new RunningGateway(config, parts);
   await running.start();
   return running;
 }
@@ -86,11 +110,16 @@ class RunningGateway implements Gateway {
   #admission: AdmissionDesk | null = null;
   #guards: GuardSet | null = null;
   #front: Front | undefined;
+  readonly #parts: GatewayParts;
+  #shared: SharedState | null = null;
+  #stateWatch: StateWatch | undefined;
   url = "";
   warning: ManxError | null = null;
 
-  constructor(config: GatewayConfig, clock: Clock) {
+  constructor(config: GatewayConfig, parts: GatewayParts) {
+    const { clock = realClock } = parts;
     this.#clock = clock;
+    this.#parts = parts;
     gatewaysMade += 1;
     // Differs between processes and machines well enough to find a circle: the instant in µs of one of them.
     this.#via = `manx-${clock.nowUs().toString(36)}-${gatewaysMade}`;
@@ -110,10 +139,12 @@ class RunningGateway implements Gateway {
   async start(): Promise<void> {
     const { listen: at } = this.#wiring.config;
     try {
+      await this.#share();
       this.#front = new Front(await this.#context(this.#wiring));
       this.url = await listen(this.#front.server, at);
     } catch (thrown) {
       await Promise.all(this.#upstreams().map((upstream) => upstream.close()));
+      await this.#unshare();
       throw thrown;
     }
     this.warning = await this.#warm();
@@ -155,6 +186,11 @@ class RunningGateway implements Gateway {
     return { open: sum("open"), idle: sum("idle"), ...counted };
   }
 
+  shared(): SharedFacts | null {
+    if (this.#shared === null) return null;
+    return { ...this.#shared.facts, watch: this.#stateWatch!.facts };
+  }
+
   metricsText(): Promise<string> {
     return this.#metrics.text();
   }
@@ -173,6 +209,7 @@ class RunningGateway implements Gateway {
     for (const cancel of cancels) cancel();
     this.#guards?.retire();
     this.#admission?.retire();
+    await this.#unshare();
     await Promise.all([...this.#upstreams(), ...this.#retired].map((upstream) => upstream.close()));
   }
 
@@ -209,7 +246,29 @@ class RunningGateway implements Gateway {
     const options = { ...config.admission, tenants };
     // What it has learnt, and who waits, outlive a reload that does not change it.
     if (this.#admission?.hasOptions(options) === true) return this.#admission;
-    return new AdmissionDesk(options, this.#clock);
+    return new AdmissionDesk(options, this.#clock, this.#shared?.limits ?? null);
+  }
+
+  async #share(): Promise<void> {
+    const { state: url } = this.#wiring.config;
+    if (url === null) return;
+    const clock = this.#clock;
+    const gatewayId = `${hostname()}:${process.pid}:${this.#via}`;
+    const { onNotice, stateDeadlineUs: deadlineUs } = this.#parts;
+    const options = { url: url.reveal(), clock, gatewayId };
+    const state = await SharedState.open({
+      ...options,
+      ...(deadlineUs !== undefined && { deadlineUs }),
+    });
+    this.#shared = state;
+    const targets = () => targetsOf(this.#wiring);
+    const onAway = (notice: ManxError): void => onNotice?.(notice);
+    this.#stateWatch = new StateWatch({ clock, state, targets, onAway });
+  }
+
+  async #unshare(): Promise<void> {
+    this.#stateWatch?.stop();
+    await this.#shared?.close();
   }
 
   async #warm(): Promise<ManxError | null> {

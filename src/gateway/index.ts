@@ -3,6 +3,8 @@ export {
   type Gateway,
   type GatewayConnections,
   type GatewayOptions,
+  type GatewayParts,
+  type SharedFacts,
   startConfigured,
   startGateway,
 } from "./gateway.ts";

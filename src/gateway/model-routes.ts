@@ -28,6 +28,10 @@ export class ModelRoutes {
     this.#routes = new Map(routes.map((route) => [route.name, route]));
   }
 
+  get all(): readonly ModelRoute[] {
+    return [...this.#routes.values()];
+  }
+
   /** Names that callers may ask for, without `*`. */
   get names(): readonly string[] {
     return [...this.#routes.keys()].filter((name) => name !== ANY_MODEL);

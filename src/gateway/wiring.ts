@@ -50,6 +50,14 @@ export function leftOver(before: Wiring, after: Wiring): Upstream[] {
   );
 }
 
+/** By a name that every gateway with this configuration has for them. */
+export function targetsOf({ routes }: Wiring): ReadonlyMap<string, Target> {
+  const named = routes.all.flatMap(({ name, call }) =>
+    call.targets.map((target): [string, Target] => [`${name}>${target.name}`, target]),
+  );
+  return new Map(named);
+}
+
 interface RouteParts {
   readonly config: GatewayConfig;
   readonly upstreams: ReadonlyMap<string, Upstream>;

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { readGatewayConfig } from "../../src/gateway/config/index.ts";
-import { type Gateway, startConfigured } from "../../src/gateway/index.ts";
+import { type Gateway, type GatewayParts, startConfigured } from "../../src/gateway/index.ts";
 
 export interface ConfiguredGateway {
   readonly gateway: Gateway;
@@ -16,6 +16,7 @@ export interface ConfiguredGateway {
 export async function configuredGateway(
   section: object,
   env: Record<string, string> = {},
+  parts: GatewayParts = {},
 ): Promise<ConfiguredGateway> {
   const folder = mkdtempSync(join(tmpdir(), "manx-gateway-"));
   const path = join(folder, "manx.config.jsonc");
@@ -25,7 +26,7 @@ export async function configuredGateway(
     writeFileSync(path, JSON.stringify({ gateway: { listen, limits, ...one } }));
     return (await readGatewayConfig(path, { env })).config;
   };
-  const gateway = await startConfigured(await read(section));
+  const gateway = await startConfigured(await read(section), parts);
   onTestFinished(async () => {
     await gateway.close();
     rmSync(folder, { recursive: true });

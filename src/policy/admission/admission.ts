@@ -19,6 +19,7 @@ import {
   type AdmissionOptions,
   type AdmissionSettings,
   admissionSettings,
+  type TenantLimits,
 } from "./admission-options.ts";
 import {
   type AdmissionRequest,
@@ -195,6 +196,20 @@ export class Admission {
     return decisions;
   }
 
+  /** A limit kept elsewhere may have room again: those of the tenant that `defer` holds back need not wait for its time. */
+  undefer(name: string, nowUs: number): readonly Decision[] {
+    const tenant = this.#ledger.find(name);
+    if (tenant === undefined || tenant.deferredUs <= nowUs) return [];
+    tenant.deferredUs = 0;
+    this.#room.review(tenant, nowUs);
+    return this.#dispatch(nowUs);
+  }
+
+  /** Limits of a tenant's own, whether it has been seen or not. */
+  limitsOf(name: string): TenantLimits {
+    return this.#settings.tenants.get(name) ?? this.#settings.tenant;
+  }
+
   /** Time has passed: refuses who has waited too long, ages the others, lets in whom a limit of their own had held. */
   advance(nowUs: number): readonly Decision[] {
     const decisions: Decision[] = [];
@@ -279,7 +294,8 @@ export class Admission {
     this.#admitted += 1;
     if (tenant.queued === 0) this.#ledger.left(tenant);
     else this.#room.review(tenant, nowUs);
-    return { kind: "admit", id: request.id, lane: lane.name, waitedUs: nowUs - offeredUs };
+    const waitedUs = nowUs - offeredUs;
+    return { kind: "admit", id: request.id, lane: lane.name, waitedUs, tokens };
   }
 
   #end(entry: Entry, nowUs: number): void {

@@ -66,6 +66,8 @@ export interface Admitted {
   readonly lane: string;
   /** 0 if it did not have to wait. */
   readonly waitedUs: number;
+  /** Prompt and predicted answer: what it was charged. */
+  readonly tokens: number;
 }
 
 export interface Queued {

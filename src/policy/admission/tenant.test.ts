@@ -207,4 +207,15 @@ describe("a token rate", () => {
     const [refusal] = gate.defer(first.id, 40 * US_PER_S, 2 * US_PER_S);
     expect(refusal).toMatchObject({ reason: "rate", retryAfterUs: 38 * US_PER_S });
   });
+
+  it("kept elsewhere, with room again before its time: those that it held back go at once", () => {
+    const gate = machine(10);
+    const [first, second] = [request(), request()];
+    gate.offer(first, 0);
+    gate.defer(first.id, 2 * US_PER_S, 0);
+    gate.offer(second, 0);
+    expect(gate.undefer("nobody", US_PER_S)).toEqual([]);
+    expect(idsOf(gate.undefer(first.tenant, US_PER_S))).toEqual([first.id, second.id]);
+    expect(gate.undefer(first.tenant, US_PER_S)).toEqual([]);
+  });
 });

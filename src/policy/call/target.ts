@@ -39,6 +39,8 @@ export class Target {
   readonly #breaker: Breaker | null;
   readonly #slowUs: number;
   #coolUntilUs = 0;
+  /** Another gateway's breaker is open until then. */
+  #elsewhereUntilUs = 0;
 
   constructor(options: TargetOptions) {
     this.name = options.name;
@@ -50,10 +52,14 @@ export class Target {
   }
 
   isHealthy(nowUs: number): boolean {
+    if (nowUs < this.#elsewhereUntilUs) return false;
     return nowUs >= this.#coolUntilUs && (this.#breaker?.allows(nowUs) ?? true);
   }
 
-  /** Whether it may be used for want of a better one: slow is better than nothing, broken and told to wait are not. */
+  /**
+   * Whether it may be used for want of a better one: slow is better than nothing, broken and told to wait are not. What
+   * others say is a hint: it may be their way there that is broken.
+   */
   isBearable(nowUs: number): boolean {
     if (nowUs < this.#coolUntilUs) return false;
     return this.#breaker === null || this.#breaker.allows(nowUs) || !this.#breaker.isForFailure;
@@ -72,6 +78,19 @@ export class Target {
     return this.#breaker?.opened ?? 0;
   }
 
+  /** Until when its own breaker is open; in the past if it is not. */
+  get openUntilUs(): number {
+    return this.#breaker?.openUntilUs ?? 0;
+  }
+
+  /**
+   * Another gateway has found it ill: others come first until then, unless a call of our own finds it well before. Says
+   * nothing where no breaker is wanted.
+   */
+  openedElsewhere(untilUs: number): void {
+    if (this.#breaker !== null) this.#elsewhereUntilUs = Math.max(0, untilUs);
+  }
+
   /** It has asked for a pause. */
   cool(untilUs: number): void {
     if (this.#sharesLimits) this.#coolUntilUs = Math.max(this.#coolUntilUs, untilUs);
@@ -87,6 +106,7 @@ export class Target {
     const slowUs = this.#slowUsFor(tokens);
     this.ttft.record(tokens, ttftUs);
     const verdict = ttftUs > slowUs ? "slow" : "good";
+    if (verdict === "good") this.#elsewhereUntilUs = 0;
     this.#breaker?.end(ballot, verdict, nowUs);
   }
 
