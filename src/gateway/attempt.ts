@@ -6,9 +6,9 @@
 import type { Clock } from "../clock/index.ts";
 import { isManxError, ManxError, toManxError } from "../core/index.ts";
 import type { FailureKind } from "../policy/index.ts";
+import type { Berth } from "./transport/berth.ts";
 import type { BreakKind, ResponseSink, UpstreamRequest } from "./transport/channel.ts";
 import type { ConnectionMarks } from "./transport/connection-marks.ts";
-import type { Lease } from "./transport/lease.ts";
 import { causeName, downError, incompleteError } from "./upstream-fault.ts";
 import type { UpstreamPool } from "./upstream-pool.ts";
 
@@ -34,7 +34,7 @@ export class Attempt implements ResponseSink {
   readonly #clock: Clock;
   readonly #request: UpstreamRequest;
   readonly #sink: AttemptSink;
-  #lease: Lease | undefined;
+  #berth: Berth | undefined;
   #hasHead = false;
   #done = false;
   /** Of the read that is being worked on. */
@@ -56,18 +56,18 @@ export class Attempt implements ResponseSink {
 
   /** Whether the connection was open before the request came. */
   get isWarm(): boolean {
-    return this.#lease?.isWarm ?? false;
+    return this.#berth?.isWarm ?? false;
   }
 
   /** How it came by its connection; undefined if it has none yet. Stays when it has ended. */
   get marks(): ConnectionMarks | undefined {
-    return this.#lease?.marks;
+    return this.#berth?.marks;
   }
 
   /** @param options.fresh no connection that was kept: where one has just been found dead, others may be. */
   start(options: { fresh: boolean }): void {
-    const lease = this.#pool.take(options);
-    if (lease === undefined) {
+    const berth = this.#pool.take(options);
+    if (berth === undefined) {
       this.#failLocal(
         new ManxError("MANX_OVERLOADED", {
           expected: `at most ${this.#pool.connectionsMax} requests at a time`,
@@ -75,10 +75,10 @@ export class Attempt implements ResponseSink {
       );
       return;
     }
-    this.#lease = lease;
-    lease.open((error) => {
+    this.#berth = berth;
+    berth.open((error) => {
       if (this.#done) return;
-      if (error === null) this.#send(lease);
+      if (error === null) this.#send(berth);
       else this.#failUnsent(error);
     });
   }
@@ -87,24 +87,24 @@ export class Attempt implements ResponseSink {
   cancel(): void {
     if (this.#done) return;
     this.#finish();
-    this.#lease?.cancel();
+    this.#berth?.cancel();
   }
 
   /** The client does not read: no more from the upstream. */
   pause(): void {
     if (this.#done) return;
-    this.#lease?.shutValve();
+    this.#berth?.shutValve();
   }
 
   resume(): void {
     if (this.#done) return;
-    this.#lease?.openValve();
+    this.#berth?.openValve();
   }
 
-  #send(lease: Lease): void {
+  #send(berth: Berth): void {
     this.dispatchedUs = this.#clock.nowUs();
     this.#sink.onSent(this.dispatchedUs);
-    if (!this.#done) lease.send(this.#request, this);
+    if (!this.#done) berth.send(this.#request, this);
   }
 
   head(status: number, rawHeaders: string[]): void {
@@ -129,7 +129,7 @@ export class Attempt implements ResponseSink {
       // The head may have made the client leave.
       if (this.#done) return;
       this.#finish();
-      this.#lease!.release();
+      this.#berth!.release();
       this.#sink.onEnd(last, this.#readUs);
     });
   }
@@ -182,7 +182,7 @@ export class Attempt implements ResponseSink {
 
   /** Before a head came. What was surely not begun is no more than a connection that was not there. */
   #kindOf(kind: Exclude<BreakKind, "local">): FailureKind {
-    if (kind === "reuse_race") this.#lease?.raced();
+    if (kind === "reuse_race") this.#berth?.raced();
     if (kind !== "unprocessed") return kind;
     return this.isWarm ? "reuse_race" : "connect";
   }
@@ -211,7 +211,7 @@ export class Attempt implements ResponseSink {
 
   #fail(fault: Fault): void {
     this.#finish();
-    this.#lease?.cancel();
+    this.#berth?.cancel();
     this.#sink.onFault(fault);
   }
 

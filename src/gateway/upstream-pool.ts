@@ -8,15 +8,15 @@
  * `warm` opens connections ahead of need. It opens sockets only, with their TLS handshake, and sends no request: there is
  * no path that every upstream answers without a key, a charge or a log line, and undici closes after a HEAD.
  *
- * Invariant: at most `connections` requests and as many connections; every lease that was taken ends once.
+ * Invariant: at most `connections` requests and as many connections; every berth that was taken ends once.
  */
 import type { Cancel, Clock } from "../clock/index.ts";
 import { ManxError } from "../core/index.ts";
 import type { GatewayLimits } from "./limits.ts";
+import { Berth, type BerthHome } from "./transport/berth.ts";
 import { ConnectionShelf, type Taken } from "./transport/connection-shelf.ts";
 import { type Dialed, Dialer } from "./transport/dialer.ts";
 import type { IdleState } from "./transport/idle-limit.ts";
-import { Lease, type LeaseHome } from "./transport/lease.ts";
 import type { Network } from "./transport/network.ts";
 import { Opening, type Waiter } from "./transport/opening.ts";
 import type { TlsTrust } from "./transport/ticket-cache.ts";
@@ -57,7 +57,7 @@ export interface PoolOptions {
 /** How long the others wait for the session of the first connection, when several are opened from cold. */
 const TICKET_US = 250_000;
 
-export class UpstreamPool implements LeaseHome {
+export class UpstreamPool implements BerthHome {
   readonly origin: URL;
   readonly counts: PoolCounts = {
     opened: 0,
@@ -81,7 +81,7 @@ export class UpstreamPool implements LeaseHome {
   /** What the upstream has chosen last; undefined before the first handshake. */
   #speaksH2: boolean | undefined;
   #offersH2: boolean;
-  #leased = 0;
+  #berths = 0;
   #isRetired = false;
   #isClosed = false;
 
@@ -133,20 +133,20 @@ export class UpstreamPool implements LeaseHome {
    * @param options.fresh no connection that was kept: where one has just been found dead, others may be.
    * @returns a place on an open connection, one that is yet to be opened, or undefined over the limit.
    */
-  take({ fresh }: { fresh: boolean }): Lease | undefined {
-    if (this.#isClosed || this.#leased >= this.connectionsMax) return undefined;
+  take({ fresh }: { fresh: boolean }): Berth | undefined {
+    if (this.#isClosed || this.#berths >= this.connectionsMax) return undefined;
     const taken = this.#shelf.take(fresh);
     if (taken !== undefined) {
       this.counts.reused += 1;
-      return this.#lease(taken);
+      return this.#berth(taken);
     }
     if (this.#joinable() === undefined && !this.#makeRoom()) return undefined;
-    return this.#lease(undefined);
+    return this.#berth(undefined);
   }
 
-  #lease(taken: Taken | undefined): Lease {
-    this.#leased += 1;
-    return new Lease(this, taken);
+  #berth(taken: Taken | undefined): Berth {
+    this.#berths += 1;
+    return new Berth(this, taken);
   }
 
   /** @returns whether one more connection may be opened; one that nobody uses is closed for it. */
@@ -175,7 +175,7 @@ export class UpstreamPool implements LeaseHome {
   }
 
   ended(): void {
-    this.#leased -= 1;
+    this.#berths -= 1;
   }
 
   #makeOpening(): Opening {

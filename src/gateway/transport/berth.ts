@@ -11,8 +11,8 @@ import type { ConnectionMarks } from "./connection-marks.ts";
 import type { Taken } from "./connection-shelf.ts";
 import type { Waiter } from "./opening.ts";
 
-/** What a lease needs of its pool. */
-export interface LeaseHome {
+/** What a berth needs of its pool. */
+export interface BerthHome {
   /** @returns leaves the line. */
   await(waiter: Waiter): Cancel;
   /** A request went out on a connection that had been unused for `idleUs`, and found it dead. */
@@ -21,8 +21,8 @@ export interface LeaseHome {
   ended(): void;
 }
 
-export class Lease {
-  readonly #home: LeaseHome;
+export class Berth {
+  readonly #home: BerthHome;
   readonly #idleUs: number;
   #channel: Channel | undefined;
   #leave: Cancel | undefined;
@@ -30,7 +30,7 @@ export class Lease {
   /** The connection was open when the request came. */
   readonly isWarm: boolean;
 
-  constructor(home: LeaseHome, taken: Taken | undefined) {
+  constructor(home: BerthHome, taken: Taken | undefined) {
     this.#home = home;
     this.#channel = taken?.channel;
     this.#idleUs = taken?.idleUs ?? 0;

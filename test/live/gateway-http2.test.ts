@@ -1,0 +1,392 @@
+/** An upstream with HTTP/2: one connection for many requests, and every promise of HTTP/1.1 kept on it. */
+import { constants, sensitiveHeaders } from "node:http2";
+import { describe, expect, it } from "vitest";
+import type { FrameCall } from "../support/h2-frames.ts";
+import { H2_EVENTS, type H2Call } from "../support/h2-upstream.ts";
+import { answer, call } from "../support/http-call.ts";
+import { metric, until } from "../support/live-gateway.ts";
+import { CHAT_DONE, chatText, sleep } from "../support/replay-server.ts";
+import { frameGateway, h2Gateway } from "../support/secure-gateway.ts";
+
+const { NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR, NGHTTP2_NO_ERROR, NGHTTP2_REFUSED_STREAM } =
+  constants;
+const WHOLE = `${chatText("Hel")}${chatText("lo", "stop")}${CHAT_DONE}`;
+
+/** Streams it in three writes. */
+function stream({ stream }: H2Call): void {
+  stream.respond(H2_EVENTS);
+  stream.write(chatText("Hel"));
+  setTimeout(() => {
+    stream.write(chatText("lo", "stop"));
+    stream.end(CHAT_DONE);
+  }, 10);
+}
+
+/** Stored at the provider: not sent twice unless it was surely not begun. */
+const ONCE = '{"stream":true,"store":true}';
+const RESETS: [string, number][] = [
+  ["NO_ERROR", NGHTTP2_NO_ERROR],
+  ["CANCEL", NGHTTP2_CANCEL],
+  ["INTERNAL_ERROR", NGHTTP2_INTERNAL_ERROR],
+];
+
+function writeHalf(call: FrameCall): void {
+  call.head("text/event-stream");
+  call.data(chatText("Hel"));
+}
+
+function writeWhole(call: FrameCall): void {
+  writeHalf(call);
+  call.data(`${chatText("lo", "stop")}${CHAT_DONE}`, { end: true });
+}
+
+function begin({ stream }: H2Call): void {
+  stream.respond(H2_EVENTS);
+  stream.write(chatText("Hel"));
+}
+
+/** Streams to nobody before `count` requests are there at a time. @param after so many that are answered at once. */
+function allAt(count: number, after = 0): (call: H2Call) => void {
+  const waiting: H2Call[] = [];
+  return (made) => {
+    if (made.number <= after) {
+      stream(made);
+      return;
+    }
+    waiting.push(made);
+    if (waiting.length === count) for (const one of waiting) stream(one);
+  };
+}
+
+describe("one connection", () => {
+  it("carries 50 requests at a time, each with its own answer", async () => {
+    const { chatUrl, upstream, gateway } = await h2Gateway(({ stream, body }) => {
+      stream.respond(H2_EVENTS);
+      setTimeout(() => stream.end(`${chatText(body.slice(-12), "stop")}${CHAT_DONE}`), 30);
+    });
+    const bodies = Array.from(
+      { length: 50 },
+      (_, i) => `{"stream":true,"user":"number ${i + 10}"}`,
+    );
+    const answers = await Promise.all(bodies.map((body) => answer(chatUrl, { body })));
+    expect(answers.map(({ text }) => text)).toEqual(
+      bodies.map((body) => `${chatText(body.slice(-12), "stop")}${CHAT_DONE}`),
+    );
+    expect(upstream.connections).toBe(1);
+    expect(gateway.connections()).toMatchObject({ opened: 1, multiplexed: 1, reused: 50 });
+    await until(() => gateway.connections().idle === 1);
+  });
+
+  it("is shared by requests that come while it is being opened, cold", async () => {
+    const { chatUrl, upstream, gateway } = await h2Gateway(stream, { upstream: { preconnect: 0 } });
+    const answers = await Promise.all(Array.from({ length: 20 }, () => answer(chatUrl)));
+    expect(answers.map(({ status, clean }) => [status, clean])).toEqual(
+      new Array(20).fill([200, true]),
+    );
+    expect(upstream.connections).toBe(1);
+    expect(gateway.connections()).toMatchObject({ opened: 1, failed: 0 });
+  });
+
+  it("is spread over as many as are kept open, so that a lost packet stops a part", async () => {
+    const { chatUrl, upstream } = await h2Gateway(allAt(30), { upstream: { preconnect: 3 } });
+    await Promise.all(Array.from({ length: 30 }, () => answer(chatUrl)));
+    expect([upstream.connections, upstream.streamsMost]).toEqual([3, 10]);
+  });
+
+  it("never has more requests than the upstream allows; another one takes the rest", async () => {
+    const { chatUrl, upstream } = await h2Gateway(allAt(7, 1), {
+      server: { settings: { maxConcurrentStreams: 2 } },
+    });
+    // Its settings are there once a first request has been answered.
+    await answer(chatUrl);
+    const answers = await Promise.all(Array.from({ length: 7 }, () => answer(chatUrl)));
+    expect(answers.every(({ status, clean }) => status === 200 && clean)).toBe(true);
+    expect([upstream.connections, upstream.streamsMost]).toEqual([4, 2]);
+  });
+
+  it("has nothing hop-by-hop on it, keeps repeated headers, and no key in a table of headers", async () => {
+    const { chatUrl, upstream } = await h2Gateway(({ stream }) => {
+      stream.respond({
+        ":status": 200,
+        "content-type": "application/json",
+        "set-cookie": ["a=1", "b=2"],
+      });
+      stream.end('{"ok":true}');
+    });
+    const headers = {
+      connection: "keep-alive, x-hop",
+      "x-hop": "1",
+      te: "trailers",
+      "X-Kept": "Yes",
+      authorization: "Bearer secret",
+    };
+    const got = await answer(chatUrl, { headers, body: "{}" });
+    expect([got.status, got.text, got.headers["set-cookie"]]).toEqual([
+      200,
+      '{"ok":true}',
+      ["a=1", "b=2"],
+    ]);
+    const [hit] = upstream.calls;
+    expect(hit!.headers).toMatchObject({
+      ":authority": new URL(upstream.url).host,
+      ":path": "/v1/chat/completions",
+      "x-kept": "Yes",
+      authorization: "Bearer secret",
+      "content-length": "2",
+    });
+    for (const gone of ["connection", "x-hop", "te", "host"]) {
+      expect(hit!.headers[gone]).toBeUndefined();
+    }
+    // What every hop is told not to keep.
+    const never = (hit!.headers as { [sensitiveHeaders]?: string[] })[sensitiveHeaders];
+    expect(never).toEqual(["authorization"]);
+  });
+
+  it("shows its stages to the call that waited for it, and to no other", async () => {
+    const { chatUrl } = await h2Gateway(stream, { upstream: { preconnect: 0 } });
+    const first = await answer(chatUrl);
+    const second = await answer(chatUrl);
+    const timing = ({ headers }: typeof first) => headers["server-timing"];
+    expect(first.headers["x-manx-connection"]).toBe("new");
+    expect(timing(first)).toMatch(
+      /^manx;dur=[\d.]+, dns;dur=[\d.]+, tcp;dur=[\d.]+, tls;dur=[\d.]+, upstream;dur=[\d.]+$/,
+    );
+    expect(second.headers["x-manx-connection"]).toBe("reused");
+    expect(timing(second)).toMatch(/^manx;dur=[\d.]+, upstream;dur=[\d.]+$/);
+  });
+});
+
+describe("a caller", () => {
+  it("that leaves resets its stream at once, and nobody else's", async () => {
+    const resets: number[] = [];
+    const { chatUrl, upstream, gateway } = await h2Gateway((made) => {
+      begin(made);
+      made.stream.once("close", () => resets.push(made.stream.rstCode));
+      if (made.number === 2) setTimeout(() => made.stream.end(CHAT_DONE), 300);
+    });
+    const leaver = call(chatUrl);
+    await until(() => leaver.text() !== "");
+    const stayer = call(chatUrl);
+    await until(() => stayer.text() !== "");
+    const leftMs = performance.now();
+    leaver.abort();
+    await until(() => resets.length === 1);
+    expect(resets).toEqual([NGHTTP2_CANCEL]);
+    expect(performance.now() - leftMs).toBeLessThan(250);
+    expect((await stayer.ended).clean).toBe(true);
+    expect(stayer.text()).toContain("[DONE]");
+    expect(upstream.connections).toBe(1);
+    expect(gateway.connections()).toMatchObject({ open: 1, opened: 1 });
+  });
+
+  it("that does not read stops its own stream within a bounded number of bytes, and no other's", async () => {
+    const line = chatText("x".repeat(16 * 1024));
+    let written = 0;
+    const { chatUrl, upstream } = await h2Gateway((made) => {
+      if (made.number > 1) {
+        stream(made);
+        return;
+      }
+      made.stream.respond(H2_EVENTS);
+      const fill = (): void => {
+        while (!made.stream.destroyed) {
+          written += line.length;
+          if (!made.stream.write(line)) break;
+        }
+      };
+      made.stream.on("drain", fill);
+      fill();
+    });
+    const slow = call(chatUrl, { paused: true });
+    await slow.head;
+    let before = -1;
+    await until(async () => {
+      const same = before === written;
+      before = written;
+      await sleep(50);
+      return same;
+    });
+    // The stream's window, what the sockets between hold, and no more.
+    expect(written).toBeLessThan(16 * 1024 * 1024);
+    const others = await Promise.all(Array.from({ length: 49 }, () => answer(chatUrl)));
+    expect(others.map(({ text }) => text)).toEqual(new Array(49).fill(WHOLE));
+    expect(upstream.connections).toBe(1);
+    const stopped = written;
+    (await slow.head).resume();
+    await until(() => written > stopped + 1024 * 1024);
+    slow.abort();
+  });
+});
+
+describe("an upstream that says goodbye", () => {
+  it("ends what it has begun, and gets the next request on another connection", async () => {
+    const { chatUrl, upstream, gateway } = await h2Gateway((made) => {
+      if (made.connection > 1) {
+        stream(made);
+        return;
+      }
+      begin(made);
+      made.session.goaway(NGHTTP2_NO_ERROR);
+      setTimeout(() => made.stream.end(`${chatText("lo", "stop")}${CHAT_DONE}`), 150);
+    });
+    const first = call(chatUrl);
+    await until(() => first.text() !== "");
+    const second = await answer(chatUrl);
+    expect([second.status, second.text]).toEqual([200, WHOLE]);
+    expect((await first.ended).clean).toBe(true);
+    expect(first.text()).toBe(WHOLE);
+    await until(() => upstream.sessions.size === 1);
+    await until(() => gateway.connections().open === 1);
+    expect(upstream.calls.map(({ connection }) => connection)).toEqual([1, 2]);
+  });
+
+  it.each([
+    ["NO_ERROR", NGHTTP2_NO_ERROR],
+    ["ENHANCE_YOUR_CALM", constants.NGHTTP2_ENHANCE_YOUR_CALM],
+  ])(
+    "with %s, gets what it has not begun again, even what must not be done twice",
+    async (_name, code) => {
+      const { chatUrl, upstream } = await frameGateway((made) => {
+        if (made.connection === 1) made.goaway(0, code);
+        else writeWhole(made);
+      });
+      const { status, text, headers } = await answer(chatUrl, { body: ONCE });
+      expect([status, text, headers["x-manx-attempts"]]).toEqual([200, WHOLE, "2"]);
+      expect(upstream.connections).toBe(2);
+    },
+  );
+
+  it("with an error, does not get again what it may have begun", async () => {
+    const { chatUrl, upstream } = await frameGateway((made) => {
+      made.goaway(made.streamId, NGHTTP2_INTERNAL_ERROR);
+      made.cut();
+    });
+    expect((await answer(chatUrl, { body: ONCE })).status).toBe(502);
+    expect(upstream.calls).toHaveLength(1);
+  });
+
+  it("with an error in mid-answer, has it end with an error in band", async () => {
+    const { chatUrl } = await frameGateway((made) => {
+      writeHalf(made);
+      setTimeout(() => made.goaway(made.streamId, NGHTTP2_INTERNAL_ERROR), 20);
+    });
+    const { text } = await answer(chatUrl);
+    expect(text).toContain("MANX_STREAM_INCOMPLETE");
+    expect(text).not.toContain("[DONE]");
+  });
+});
+
+describe("a stream that the upstream resets", () => {
+  it("as refused, is sent again, even if it must not be done twice", async () => {
+    const { chatUrl, upstream, gateway } = await frameGateway((made) => {
+      if (made.number === 1) made.reset(NGHTTP2_REFUSED_STREAM);
+      else writeWhole(made);
+    });
+    const { status, text } = await answer(chatUrl, { body: ONCE });
+    expect([status, text]).toEqual([200, WHOLE]);
+    expect(upstream.calls).toHaveLength(2);
+    expect(await metric(gateway, 'manx_gateway_retries_total{reason="reuse_race"}')).toBe(1);
+  });
+
+  it.each(RESETS)("with %s in mid-answer, ends with an error in band", async (_name, code) => {
+    const { chatUrl, upstream } = await frameGateway((made) => {
+      writeHalf(made);
+      setTimeout(() => made.reset(code), 20);
+    });
+    const { text } = await answer(chatUrl);
+    expect(text).toContain("Hel");
+    expect(text).toContain("MANX_STREAM_INCOMPLETE");
+    expect([upstream.calls.length, upstream.connections]).toEqual([1, 1]);
+  });
+
+  it.each(RESETS)(
+    "with %s is no whole answer, even where nothing else tells",
+    async (_name, code) => {
+      const { chatUrl } = await frameGateway((made) => {
+        made.head("text/plain");
+        made.data("half of an answ");
+        setTimeout(() => made.reset(code), 20);
+      });
+      const made = call(chatUrl, { body: ONCE });
+      const response = await made.head;
+      const { clean } = await made.ended;
+      expect(response.statusCode === 200 && clean).toBe(false);
+    },
+  );
+
+  it("before its head, is sent again only if it may be done twice", async () => {
+    const { chatUrl, upstream } = await frameGateway((made) => {
+      if (made.number <= 2) made.reset(NGHTTP2_INTERNAL_ERROR);
+      else writeWhole(made);
+    });
+    const once = await answer(chatUrl, { body: ONCE });
+    expect([once.status, JSON.parse(once.text).error.code]).toEqual([502, "MANX_UPSTREAM_DOWN"]);
+    expect(upstream.calls).toHaveLength(1);
+    expect((await answer(chatUrl)).status).toBe(200);
+    expect(upstream.calls).toHaveLength(3);
+  });
+
+  it("since it wants HTTP/1.1, is sent again without HTTP/2", async () => {
+    const { chatUrl, upstream } = await h2Gateway(
+      ({ stream }) => stream.close(constants.NGHTTP2_HTTP_1_1_REQUIRED),
+      { server: { allowHTTP1: true } },
+    );
+    upstream.answerH1('{"ok":true}');
+    const { status, text } = await answer(chatUrl, { body: ONCE });
+    expect([status, text]).toEqual([200, '{"ok":true}']);
+  });
+});
+
+describe("a connection that breaks", () => {
+  it("as a request goes out on it, costs a second attempt on a new one", async () => {
+    const { chatUrl, upstream } = await frameGateway((made) => {
+      if (made.connection === 1) made.cut();
+      else writeWhole(made);
+    });
+    const { status, text, headers } = await answer(chatUrl, { body: ONCE });
+    expect([status, text, headers["x-manx-attempts"]]).toEqual([200, WHOLE, "2"]);
+    expect(upstream.connections).toBe(2);
+  });
+
+  it("after it has answered others, is no race with its idle limit: the request may have been begun", async () => {
+    const { chatUrl, upstream } = await frameGateway((made) => {
+      if (made.number === 1) writeHalf(made);
+      if (made.number === 2) {
+        // Something comes after the second request, so the connection was alive to take it.
+        upstream.calls[0]!.data(chatText("more"));
+        setTimeout(() => made.cut(), 50);
+      }
+    });
+    const first = call(chatUrl);
+    await until(() => first.text() !== "");
+    const second = await answer(chatUrl, { body: ONCE });
+    expect(second.status).toBe(502);
+    await first.ended;
+    expect(first.text()).toContain("MANX_STREAM_INCOMPLETE");
+    expect(upstream.calls).toHaveLength(2);
+  });
+
+  it("under 8 answers, breaks each with an error, and the next request has a new one", async () => {
+    let cuts = true;
+    const { chatUrl, upstream, gateway } = await frameGateway((made) => {
+      if (!cuts) writeWhole(made);
+      else {
+        writeHalf(made);
+        if (made.number === 8) setTimeout(() => made.cut(), 50);
+      }
+    });
+    const broken = await Promise.all(Array.from({ length: 8 }, () => answer(chatUrl)));
+    for (const { text } of broken) expect(text).toContain("MANX_STREAM_INCOMPLETE");
+    cuts = false;
+    expect((await answer(chatUrl)).text).toBe(WHOLE);
+    await until(() => gateway.connections().open === 1);
+    expect(upstream.connections).toBe(2);
+  });
+
+  it("while nobody uses it, is opened again", async () => {
+    const { upstream, gateway } = await h2Gateway(stream);
+    await until(() => upstream.sessions.size === 1);
+    for (const session of upstream.sessions) session.close();
+    await until(() => gateway.connections().opened === 2 && gateway.connections().idle === 1);
+  });
+});
