@@ -28,7 +28,6 @@ export function simpleConfig(options: SimpleOptions): GatewayConfig {
   const policy: PolicyConfig = {
     ...CALL_POLICY,
     timeouts: timeoutsOf(limits),
-    stall: { continueByPrefill: false },
     gateUs: GATE_US,
     ...options.policy,
   };

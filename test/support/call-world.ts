@@ -41,6 +41,8 @@ export interface CallTrace {
   begins: { attempt: number; target: number; cause: string; atUs: number }[];
   cancels: { attempt: number; atUs: number; why: string }[];
   delivered: number | undefined;
+  /** The attempt that goes on with a broken answer. */
+  continued: number | undefined;
   contentUs: number | undefined;
   failure: CallFailure | undefined;
   endedUs: number | undefined;
@@ -49,6 +51,8 @@ export interface CallTrace {
 }
 
 export interface DriveOptions {
+  /** Of the answer that was delivered. Default: it cannot be continued. */
+  readonly canContinue?: () => boolean;
   /** How late the driver's timer is, µs: a process that was busy, a machine that slept. */
   readonly lagUs?: () => number;
   /** Told of every decision, at its time. */
@@ -67,6 +71,8 @@ export interface RouteOptions {
   readonly retryFill?: number;
   /** Extra attempts that may be saved up. Default 20. */
   readonly savedMax?: number;
+  /** By target; default: none can. */
+  readonly canPrefill?: readonly boolean[];
 }
 
 export function makeRoute(random: Random, options: RouteOptions = {}): CallRoute {
@@ -78,6 +84,7 @@ export function makeRoute(random: Random, options: RouteOptions = {}): CallRoute
       weight: 1,
       sharesLimits: options.sharesLimits ?? true,
       breaker: policy.breaker,
+      canPrefill: options.canPrefill?.[at] ?? false,
     });
   });
   const { retry, hedge } = policy;
@@ -110,12 +117,15 @@ export function drive(
   upstream: (target: number, attempt: number, nowUs: number) => Script,
   options: DriveOptions = {},
 ): DrivenCall {
-  const call = new Call({ ...STREAM, receivedUs: clock.nowUs(), ...request }, route);
+  const call = new Call({ ...STREAM, receivedUs: clock.nowUs(), ...request }, route, {
+    canContinue: options.canContinue ?? (() => false),
+  });
   const trace: CallTrace = {
     call,
     begins: [],
     cancels: [],
     delivered: undefined,
+    continued: undefined,
     contentUs: undefined,
     failure: undefined,
     endedUs: undefined,
@@ -197,7 +207,10 @@ class CallDriver {
       switch (decision.do) {
         case "begin": {
           const { attempt, target, cause } = decision;
-          assert(trace.delivered === undefined, "nothing begins after content");
+          const isFirst = trace.delivered === undefined;
+          assert(isFirst !== (cause === "continue"), "after content only what continues begins");
+          assert(isFirst || trace.continued === undefined, "a text is continued once");
+          if (!isFirst) trace.continued = attempt;
           assert(trace.endedUs === undefined, "nothing begins after the end");
           assert(atUs < this.#call.deadlineUs, "nothing begins after the deadline");
           trace.begins.push({ attempt, target, cause, atUs });
@@ -211,7 +224,10 @@ class CallDriver {
           assert(this.#alive.delete(decision.attempt), "only what runs is cancelled");
           break;
         case "deliver":
-          assert(trace.delivered === undefined, "one answer");
+          assert(
+            trace.delivered === undefined || decision.attempt === trace.continued,
+            "one answer",
+          );
           trace.delivered = decision.attempt;
           break;
         default:

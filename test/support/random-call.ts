@@ -26,11 +26,13 @@ export function playRandomCall(seed: number): void {
     },
     retry: { ...CALL_POLICY.retry, attemptsMax: 1 + dice.int(4) },
     hedge: dice.int(2) === 0 ? null : { ...HEDGE_POLICY, share: 1, sameTarget: dice.int(2) === 0 },
+    stall: { continueByPrefill: dice.int(2) === 0 },
   };
   const route = makeRoute(random, {
     policy,
     targets: 1 + dice.int(3),
     orders: [0, dice.int(2), 1],
+    canPrefill: [dice.int(2) === 0, dice.int(2) === 0, true],
   });
   for (let i = 0; i < 25; i += 1) {
     for (const target of route.targets) target.ttft.record(500, (50 + dice.int(300)) * MS);
@@ -38,15 +40,25 @@ export function playRandomCall(seed: number): void {
   }
   const isRepeatable = dice.int(4) > 0;
   const isStream = dice.int(4) > 0;
-  const trace = drive(clock, route, { isRepeatable, isStream }, () => randomScript(dice));
+  const canContinue = (): boolean => dice.int(3) > 0;
+  const trace = drive(clock, route, { isRepeatable, isStream }, () => randomScript(dice), {
+    canContinue,
+  });
   clock.runSync(200 * S);
   const { call } = trace;
   assert(trace.endedUs !== undefined, `seed ${seed} never ends`);
   assert(trace.endedUs <= call.deadlineUs, `seed ${seed} ends late`);
-  const counted = trace.begins.filter(({ cause }) => cause !== "hedge" && cause !== "reuse_race");
+  const extra = ["hedge", "reuse_race", "continue"];
+  const counted = trace.begins.filter(({ cause }) => !extra.includes(cause));
   assert(counted.length <= route.policy.retry.attemptsMax, `seed ${seed} tries too often`);
   const hedges = trace.begins.filter(({ cause }) => cause === "hedge").length;
   assert(hedges <= (isRepeatable && isStream ? 1 : 0), `seed ${seed} hedges too often`);
+  const { continued } = trace;
+  if (continued !== undefined) {
+    const { target } = trace.begins.find(({ attempt }) => attempt === continued)!;
+    assert(policy.stall!.continueByPrefill && isRepeatable, `seed ${seed} continues unasked`);
+    assert(route.targets[target]!.canPrefill, `seed ${seed} asks one that cannot`);
+  }
   if (trace.failure === undefined) return;
   const isDelivered = trace.delivered !== undefined;
   assert(trace.failure.isAfterContent === isDelivered, `seed ${seed} says the wrong thing`);

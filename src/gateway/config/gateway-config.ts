@@ -108,10 +108,6 @@ export interface TargetConfig {
 }
 
 export interface PolicyConfig extends CallPolicy {
-  readonly stall: {
-    /** A stalled answer is continued from where it is, at a target that can; otherwise it ends with an error in band. */
-    readonly continueByPrefill: boolean;
-  };
   /**
    * How long the head of a stream is held back until something of substance follows it, so that a failure until then is
    * an honest status and not an error in band. 0 = the head goes on at once.

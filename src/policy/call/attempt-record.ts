@@ -1,7 +1,7 @@
 /** What became of one attempt: for the log, the cost record and the caller's own timeline. Instants in µs on the call's clock. */
 import type { FailureKind } from "./failure.ts";
 
-export type BeginCause = "first" | "retry" | "failover" | "hedge" | "reuse_race";
+export type BeginCause = "first" | "retry" | "failover" | "hedge" | "reuse_race" | "continue";
 
 export type AttemptEnd =
   /** Its answer went to the caller, whole. */

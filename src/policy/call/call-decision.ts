@@ -13,7 +13,7 @@ export type CallDecision =
     }
   /** Stop it at once; it says nothing any more. */
   | { readonly do: "cancel"; readonly attempt: number; readonly why: AttemptEnd }
-  /** Its answer, from the first byte, is the caller's. */
+  /** Its answer is the caller's: from the first byte, or, of one that continues, where the former one broke off. */
   | { readonly do: "deliver"; readonly attempt: number }
   | { readonly do: "fail"; readonly failure: CallFailure };
 

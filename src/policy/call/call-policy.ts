@@ -52,6 +52,14 @@ export interface BreakerPolicy {
   readonly openUs: number;
 }
 
+export interface StallPolicy {
+  /**
+   * A text that stalls or is cut past its first content is gone on with, once, at a target that can; otherwise the caller is
+   * told. Never within a tool call, reasoning or a refusal.
+   */
+  readonly continueByPrefill: boolean;
+}
+
 export interface CallPolicy {
   /** From the arrival at the gateway to the last byte; 0 = none. A caller's own deadline counts if it is sooner. */
   readonly deadlineUs: number;
@@ -59,6 +67,7 @@ export interface CallPolicy {
   readonly retry: RetryPolicy;
   readonly hedge: HedgePolicy | null;
   readonly breaker: BreakerPolicy | null;
+  readonly stall: StallPolicy;
 }
 
 export const CALL_POLICY: CallPolicy = {
@@ -87,6 +96,7 @@ export const CALL_POLICY: CallPolicy = {
     slowShare: 0.8,
     openUs: 5 * US_PER_S,
   },
+  stall: { continueByPrefill: false },
 };
 
 /** What `hedge: true` in a configuration means. */

@@ -3,12 +3,12 @@
  * I/O, no timer: a driver tells it what has happened and does what it says. The gateway drives it with sockets, the
  * simulation with a world of its own.
  *
- *     start ─► attempt … ─┬─ first content ─► deliver (the others are cancelled) ─► complete | fail
- *                ▲        ├─ failed before content ─► retry | failover | deliver the refusal | fail
+ *     start ─► attempt … ─┬─ first content ─► deliver (the others are cancelled) ─┬─► complete | fail
+ *                ▲        ├─ failed before content ─► retry | failover | fail      └─ broken ─► continue, once ─► deliver
  *                └────────┴─ silent at the hedge delay ─► one more beside it
  *
- * Invariants: at most one `deliver`; nothing begins after it, nor after `fail`, nor once the caller has left; each attempt
- * that began ends once; the deadline ends everything.
+ * Invariants: at most one `deliver`, and one more of the attempt that continues it; nothing else begins after it, nor after
+ * `fail`, nor once the caller has left; each attempt that began ends once; the deadline ends everything.
  */
 import { assert } from "../../core/index.ts";
 import { AttemptClock } from "./attempt-clock.ts";
@@ -21,6 +21,7 @@ import {
 import type { Ballot } from "./breaker.ts";
 import type { CallDecision, CallFailure } from "./call-decision.ts";
 import type { CallRequest, CallRoute } from "./call-request.ts";
+import { type AnswerSoFar, breaksText, chooseContinuer, NOTHING_YET } from "./continuation.ts";
 import {
   type Failure,
   isIllness,
@@ -46,10 +47,14 @@ const REUSE_RACES_MAX = 1;
 export class Call {
   readonly #request: CallRequest;
   readonly #route: CallRoute;
+  readonly #answer: AnswerSoFar;
   readonly #deadlineUs: number;
   readonly #records: AttemptRecord[] = [];
   #live: Live[] = [];
   #winner: Live | undefined;
+  /** What goes on with the winner's answer, until it has put something out itself. */
+  #continuer: Live | undefined;
+  #hasContinued = false;
   #isOver = false;
   #retryAtUs = Number.POSITIVE_INFINITY;
   #retryTargets: ReadonlySet<number> = NONE;
@@ -63,9 +68,11 @@ export class Call {
   #lastFailure: Failure | undefined;
   #out: CallDecision[] = [];
 
-  constructor(request: CallRequest, route: CallRoute) {
+  /** @param answer asked when what was delivered has broken. */
+  constructor(request: CallRequest, route: CallRoute, answer: AnswerSoFar = NOTHING_YET) {
     this.#request = request;
     this.#route = route;
+    this.#answer = answer;
     const { deadlineUs } = route.policy;
     const ownUs = deadlineUs === 0 ? Number.POSITIVE_INFINITY : request.receivedUs + deadlineUs;
     this.#deadlineUs = Math.min(ownUs, request.deadlineUs);
@@ -120,7 +127,7 @@ export class Call {
   /** First output of a stream; of another answer, that it is there, whole or too large to wait for the rest. */
   content(attempt: number, nowUs: number): readonly CallDecision[] {
     const live = this.#find(attempt);
-    if (live === undefined || this.#winner !== undefined) return NOTHING;
+    if (live === undefined || this.#hasContent(live)) return NOTHING;
     const { record } = live;
     record.contentUs = nowUs;
     live.clock.content(nowUs);
@@ -155,7 +162,7 @@ export class Call {
     const live = this.#find(attempt);
     if (live === undefined) return NOTHING;
     // Whole without any output: nothing more will come, and it is what the upstream has to say.
-    if (this.#winner === undefined) {
+    if (!this.#hasContent(live)) {
       this.#targetOf(live).end(live.ballot, "good", nowUs);
       this.#deliver(live, nowUs);
     }
@@ -215,6 +222,11 @@ export class Call {
     else if (isIll) target.broke(nowUs);
   }
 
+  /** Its answer, or another one's, is with the caller. */
+  #hasContent(live: Live): boolean {
+    return this.#winner !== undefined && live !== this.#continuer;
+  }
+
   #silenceOf({ record }: Live, nowUs: number): FirstContent {
     return { tokens: this.#request.inputTokens, ttftUs: nowUs - record.beganUs };
   }
@@ -244,11 +256,13 @@ export class Call {
     const ballot = targets[target]!.begin(nowUs);
     this.#live.push({ record, clock: new AttemptClock(policy.timeouts, isStream, nowUs), ballot });
     this.#waitsSinceUs = undefined;
-    if (cause !== "hedge" && cause !== "reuse_race") this.#tries += 1;
-    if (hedger !== null && isStream && isRepeatable && !this.#hasHedge) {
+    if (IS_TRY[cause]) this.#tries += 1;
+    if (cause !== "continue" && hedger !== null && isStream && isRepeatable && !this.#hasHedge) {
       this.#hedgeAtUs = nowUs + hedger.delayUs(targets[target]!, inputTokens);
     }
-    this.#out.push({ do: "begin", attempt, target, cause, fresh: cause === "reuse_race" });
+    // There is no second chance for what continues: it is not left to a kept connection.
+    const fresh = cause === "reuse_race" || cause === "continue";
+    this.#out.push({ do: "begin", attempt, target, cause, fresh });
   }
 
   /** On the best target that is left; waits for one that has asked for a pause, if that is short. */
@@ -298,6 +312,7 @@ export class Call {
 
   #deliver(live: Live, nowUs: number): void {
     this.#winner = live;
+    this.#continuer = undefined;
     this.#hedgeAtUs = Number.POSITIVE_INFINITY;
     this.#retryAtUs = Number.POSITIVE_INFINITY;
     for (const other of [...this.#live]) {
@@ -336,8 +351,8 @@ export class Call {
   #lose(live: Live, failure: Failure, nowUs: number): void {
     const { attempt, target } = live.record;
     this.#endAttempt(live, failure.kind, nowUs);
-    if (live === this.#winner) {
-      this.#fail(failure, attempt, nowUs);
+    if (this.#winner !== undefined) {
+      if (!this.#continue(failure, target, nowUs)) this.#fail(failure, attempt, nowUs);
       return;
     }
     // A failing hedge never replaces a live primary, nor the other way round.
@@ -355,6 +370,28 @@ export class Call {
     }
   }
 
+  /** What the caller has of a broken answer is gone on with. @returns whether it is. */
+  #continue(failure: Failure, broken: number, nowUs: number): boolean {
+    const { policy, targets, retries, random } = this.#route;
+    const { isRepeatable, inputTokens } = this.#request;
+    const isMeant = policy.stall.continueByPrefill && !this.#hasContinued && isRepeatable;
+    if (!isMeant || !breaksText(failure) || !this.#answer.canContinue()) return false;
+    const target = chooseContinuer(targets, { broken, nowUs }, random);
+    if (target < 0 || !this.#isInTime(target, nowUs) || !retries.trySpend(inputTokens))
+      return false;
+    this.#hasContinued = true;
+    this.#begin(target, "continue", nowUs);
+    this.#continuer = this.#live.at(-1);
+    return true;
+  }
+
+  /** One that takes as long as they usually do and cannot end in time is not begun. */
+  #isInTime(target: number, beginUs: number): boolean {
+    const { ttft } = this.#route.targets[target]!;
+    const expectedUs = ttft.quantileUs(this.#request.inputTokens, 0.5);
+    return beginUs + (Number.isNaN(expectedUs) ? 0 : expectedUs) < this.#deadlineUs;
+  }
+
   /** @returns whether there will be one more. */
   #planRetry(failure: Failure, next: NextTry, target: number, nowUs: number): boolean {
     const { policy, targets, retries, random } = this.#route;
@@ -365,13 +402,8 @@ export class Call {
     const waitUs = other >= 0 ? 0 : this.#pauseUs(failure, next);
     const isSlept = failure.retryAfterUs !== undefined && other < 0;
     if (isSlept && waitUs > policy.retry.retryAfterMaxUs) return false;
-    // The next attempt on the same kind of prompt takes as long as they usually do; one that cannot end in time is not begun.
-    const expectedUs = targets[other >= 0 ? other : target]!.ttft.quantileUs(
-      this.#request.inputTokens,
-      0.5,
-    );
-    const readyUs = nowUs + waitUs + (Number.isNaN(expectedUs) ? 0 : expectedUs);
-    if (readyUs >= this.#deadlineUs || !retries.trySpend(this.#request.inputTokens)) return false;
+    if (!this.#isInTime(other >= 0 ? other : target, nowUs + waitUs)) return false;
+    if (!retries.trySpend(this.#request.inputTokens)) return false;
     if (other >= 0) {
       this.#begin(other, "failover", nowUs);
     } else {
@@ -437,6 +469,15 @@ export class Call {
   }
 }
 
+/** Whether it counts against the number of attempts. */
+const IS_TRY: Readonly<Record<BeginCause, boolean>> = {
+  first: true,
+  retry: true,
+  failover: true,
+  hedge: false,
+  reuse_race: false,
+  continue: false,
+};
 const NONE: ReadonlySet<number> = new Set();
 const NOTHING: readonly CallDecision[] = [];
 /** Between two looks at a target that is being probed. */

@@ -12,6 +12,7 @@ export {
   type HedgePolicy,
   type PhaseTimeouts,
   type RetryPolicy,
+  type StallPolicy,
 } from "./call-policy.ts";
 export type { CallRequest, CallRoute } from "./call-request.ts";
 export { type Failure, type FailureKind, plainFailure } from "./failure.ts";

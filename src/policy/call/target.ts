@@ -18,6 +18,8 @@ export interface TargetOptions {
    */
   readonly sharesLimits: boolean;
   readonly breaker: BreakerPolicy | null;
+  /** It goes on with a last message of the assistant. Default false. */
+  readonly canPrefill?: boolean;
 }
 
 export interface FirstContent {
@@ -34,6 +36,7 @@ export class Target {
   readonly name: string;
   readonly order: number;
   readonly weight: number;
+  readonly canPrefill: boolean;
   readonly ttft = new LatencyBySize();
   readonly #sharesLimits: boolean;
   readonly #breaker: Breaker | null;
@@ -46,6 +49,7 @@ export class Target {
     this.name = options.name;
     this.order = options.order;
     this.weight = options.weight;
+    this.canPrefill = options.canPrefill ?? false;
     this.#sharesLimits = options.sharesLimits;
     this.#breaker = options.breaker === null ? null : new Breaker(options.breaker);
     this.#slowUs = options.breaker?.slowUs ?? 0;
