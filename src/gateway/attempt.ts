@@ -9,7 +9,7 @@ import type { FailureKind } from "../policy/index.ts";
 import type { Berth } from "./transport/berth.ts";
 import type { BreakKind, ResponseSink, UpstreamRequest } from "./transport/channel.ts";
 import type { ConnectionMarks } from "./transport/connection-marks.ts";
-import { causeName, downError, incompleteError } from "./upstream-fault.ts";
+import { causeName, downError, exhaustedError, incompleteError } from "./upstream-fault.ts";
 import type { UpstreamPool } from "./upstream-pool.ts";
 
 export interface Fault {
@@ -196,9 +196,9 @@ export class Attempt implements ResponseSink {
   }
 
   #failUnsent(cause: Error): void {
-    const kind = isLocalFault(cause) ? "local" : "connect";
-    if (isManxError(cause)) this.#fail({ kind, error: cause });
-    else this.#failDown(kind, cause);
+    if (isManxError(cause)) this.#failLocal(cause);
+    else if (isLocalFault(cause)) this.#failLocal(exhaustedError(cause));
+    else this.#failDown("connect", cause);
   }
 
   #failDown(kind: FailureKind, cause: Error): void {
@@ -224,5 +224,5 @@ export class Attempt implements ResponseSink {
 const LOCAL_FAULTS = new Set(["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EADDRNOTAVAIL"]);
 
 function isLocalFault(cause: Error): boolean {
-  return isManxError(cause) || LOCAL_FAULTS.has((cause as NodeJS.ErrnoException).code ?? "");
+  return LOCAL_FAULTS.has((cause as NodeJS.ErrnoException).code ?? "");
 }

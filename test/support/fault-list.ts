@@ -67,14 +67,14 @@ const SILENCES: Fault[] = [
     name: "pings alone",
     phases: WITHIN,
     modes: STREAM,
-    steps: repeated(100, 60, ({ ping }) => chunked(ping)),
+    steps: repeated(60, 100, ({ ping }) => chunked(ping)),
     limitMs: MATRIX_LIMITS_MS.firstContent,
   },
   {
     name: "a line that drips without end",
     phases: WITHIN,
     modes: STREAM,
-    steps: repeated(100, 60, () => chunked("d")),
+    steps: repeated(60, 100, () => chunked("d")),
     limitMs: MATRIX_LIMITS_MS.firstContent,
   },
   {

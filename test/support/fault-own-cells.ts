@@ -236,20 +236,20 @@ const large: OwnCell["script"] = () => [
   ...rest("openai"),
 ];
 const streamBody = `{"model":"m","stream":true,"messages":[{"role":"user","content":"${FAULTY}"}]}`;
-const gaps = { ...CALL_POLICY.timeouts, lifeGapUs: 200_000, progressGapUs: 200_000 };
+const gaps = { ...CALL_POLICY.timeouts, lifeGapUs: 1_000_000, progressGapUs: 1_000_000 };
 
 const READER_CELLS: OwnCell[] = [
   {
     name: "a client that reads nothing for longer than every gap, then all",
     expected: "whole",
-    limitMs: 1_500,
+    limitMs: 2_000,
     script: large,
     options: { policy: { timeouts: gaps } },
     play: async ({ gateway }) => {
       const sinceMs = performance.now();
       const made = call(`${gateway.url}/v1/chat/completions`, { body: streamBody, paused: true });
       const response = await made.head;
-      await sleep(700);
+      await sleep(1_500);
       response.resume();
       const { clean } = await made.ended;
       const text = made.text();

@@ -48,11 +48,13 @@ export interface Fault {
   readonly translated?: Verdict;
 }
 
-/** The gateway's limits in the matrix, in ms; the longest silence that any cell can need is their sum. */
+/**
+ * The gateway's limits in the matrix, in ms: well above what a busy machine may take for a cell in which nothing is
+ * silent. */
 export const MATRIX_LIMITS_MS = {
-  connect: 600,
-  headers: 700,
-  firstContent: 900,
-  lifeGap: 600,
-  progressGap: 800,
+  connect: 1_200,
+  headers: 1_600,
+  firstContent: 2_000,
+  lifeGap: 1_400,
+  progressGap: 1_800,
 } as const;
