@@ -360,7 +360,9 @@ export class Call {
     const isSameCut = failure.kind === "cut" && this.#lastFailure?.kind === "cut";
     this.#lastFailure = failure;
     const next = nextTry(failure, this.#request.isRepeatable);
-    if (next === "again" && this.#reuseRaces < REUSE_RACES_MAX) {
+    // A driver that is late may tell of an end beyond the deadline.
+    const isInTime = nowUs < this.#deadlineUs;
+    if (next === "again" && this.#reuseRaces < REUSE_RACES_MAX && isInTime) {
       this.#reuseRaces += 1;
       this.#begin(target, "reuse_race", nowUs);
       return;
