@@ -208,6 +208,11 @@ export const ERROR_TABLE = {
     exit: 2,
     hint: "restore it, or make a new one with manx gateway key create",
   },
+  MANX_SPENT_FILE: {
+    summary: "the file of what keys have spent cannot be used",
+    exit: 2,
+    hint: "restore it, or remove it to let all budgets begin anew",
+  },
   MANX_STATE_AWAY: {
     summary:
       "the state that gateways share does not answer; each goes by its own share of the limits",

@@ -7,7 +7,13 @@ import { AdmissionDesk } from "./admission-desk.ts";
 import type { GatewayConfig } from "./config/index.ts";
 import { Front, type FrontContext } from "./front.ts";
 import { GuardSet } from "./guardrails/index.ts";
-import { BudgetLedger, KeyRing, readKeyFile } from "./keys/index.ts";
+import {
+  BudgetKeeper,
+  BudgetLedger,
+  type BudgetStore,
+  KeyRing,
+  readKeyFile,
+} from "./keys/index.ts";
 import type { GatewayLimits } from "./limits.ts";
 import { GatewayMetrics } from "./metrics.ts";
 import {
@@ -89,7 +95,7 @@ export function startGateway(options: GatewayOptions): Promise<Gateway> {
   });
 }
 
-/** @throws MANX_URL, MANX_SECRET_MISSING, MANX_FILE_UNREADABLE, MANX_KEY_FILE, MANX_PORT_IN_USE, MANX_ADDRESS */
+/** @throws MANX_URL, MANX_SECRET_MISSING, MANX_FILE_UNREADABLE, MANX_KEY_FILE, MANX_SPENT_FILE, MANX_PORT_IN_USE, MANX_ADDRESS */
 export async function startConfigured(
   config: GatewayConfig,
   parts: GatewayParts = {},
@@ -103,6 +109,7 @@ class RunningGateway implements Gateway {
   readonly #clock: Clock;
   readonly #metrics: GatewayMetrics;
   readonly #ledger: BudgetLedger;
+  readonly #budgets: BudgetStore;
   readonly #via: string;
   #wiring: Wiring;
   /** Upstreams of older configurations that still have requests. */
@@ -126,6 +133,11 @@ class RunningGateway implements Gateway {
     this.#wiring = wire(config, clock);
     this.#metrics = new GatewayMetrics(() => this.#pools());
     this.#ledger = new BudgetLedger(config.prices);
+    this.#budgets = new BudgetKeeper({
+      ledger: this.#ledger,
+      clock,
+      onFailure: (error) => parts.onNotice?.(error),
+    });
   }
 
   get config(): GatewayConfig {
@@ -145,6 +157,7 @@ class RunningGateway implements Gateway {
     } catch (thrown) {
       await Promise.all(this.#upstreams().map((upstream) => upstream.close()));
       await this.#unshare();
+      await this.#budgets.close();
       throw thrown;
     }
     this.warning = await this.#warm();
@@ -210,12 +223,16 @@ class RunningGateway implements Gateway {
     this.#guards?.retire();
     this.#admission?.retire();
     await this.#unshare();
+    await this.#budgets.close();
     await Promise.all([...this.#upstreams(), ...this.#retired].map((upstream) => upstream.close()));
   }
 
   async #context(wiring: Wiring): Promise<FrontContext> {
     const { config, routes } = wiring;
     const keys = await keyRing(config);
+    await this.#budgets.follow(config.keys.source === "file" ? config.keys.path : null);
+    // All that can fail is behind us.
+    this.#ledger.prices = config.prices;
     this.#guards = this.#guardsFor(wiring);
     this.#admission = this.#deskFor(config, keys);
     return {

@@ -46,16 +46,39 @@ export interface LedgerState {
   readonly accounts: Readonly<Record<string, { readonly day: Period; readonly month: Period }>>;
 }
 
+/** What one key has spent in calls that ended. */
+export interface Spending {
+  readonly keyId: string;
+  readonly tokens: number;
+  readonly microUsd: number;
+}
+
 const DAY_MS = 86_400_000;
 const ACCOUNTS_MAX = 100_000;
 
 export class BudgetLedger {
-  readonly #prices: PriceTable | null;
+  /** For calls from now on; of those that are open too, when they end. */
+  prices: PriceTable | null;
   readonly #accounts = new Map<string, Account>();
 
+  /** Settled here and not taken yet, by key. */
+  readonly #fresh = new Map<string, { tokens: number; microUsd: number }>();
+  #changes = 0;
+
   constructor(prices: PriceTable | null, state: LedgerState = { accounts: {} }) {
-    this.#prices = prices;
-    for (const [keyId, { day, month }] of Object.entries(state.accounts).slice(0, ACCOUNTS_MAX)) {
+    this.prices = prices;
+    this.restore(state);
+  }
+
+  /** Grows whenever something has been spent. */
+  get changes(): number {
+    return this.#changes;
+  }
+
+  /** Takes over accounts that it does not have. */
+  restore(state: LedgerState): void {
+    for (const [keyId, { day, month }] of Object.entries(state.accounts)) {
+      if (this.#accounts.has(keyId) || this.#accounts.size >= ACCOUNTS_MAX) continue;
       this.#accounts.set(keyId, {
         day: { ...day },
         month: { ...month },
@@ -97,7 +120,33 @@ export class BudgetLedger {
     account.reservedMicroUsd = Math.max(0, account.reservedMicroUsd - reservation.microUsd);
     const tokens = used.inputTokens + used.outputTokens;
     const microUsd = this.#cost(reservation.model, used) ?? 0;
-    for (const period of [account.day, account.month]) {
+    if (tokens === 0 && microUsd === 0) return;
+    this.#book(account, tokens, microUsd);
+    const { keyId } = reservation;
+    const fresh = this.#fresh.get(keyId) ?? { tokens: 0, microUsd: 0 };
+    this.#fresh.set(keyId, {
+      tokens: fresh.tokens + tokens,
+      microUsd: fresh.microUsd + microUsd,
+    });
+  }
+
+  /** What was settled here since the last time; for the other processes that have the same keys. */
+  takeFresh(): Spending[] {
+    const spendings = Array.from(this.#fresh, ([keyId, spent]) => ({ keyId, ...spent }));
+    this.#fresh.clear();
+    return spendings;
+  }
+
+  /** What was settled elsewhere. */
+  add(spendings: readonly Spending[], wallMs: number): void {
+    for (const { keyId, tokens, microUsd } of spendings) {
+      this.#book(this.#account(keyId, wallMs), tokens, microUsd);
+    }
+  }
+
+  #book({ day, month }: Account, tokens: number, microUsd: number): void {
+    this.#changes += 1;
+    for (const period of [day, month]) {
       period.tokens += tokens;
       period.microUsd += microUsd;
     }
@@ -122,7 +171,7 @@ export class BudgetLedger {
   }
 
   #cost(model: string, used: TokensUsed): number | undefined {
-    return this.#prices === null ? undefined : costMicroUsd(this.#prices, model, used);
+    return this.prices === null ? undefined : costMicroUsd(this.prices, model, used);
   }
 
   #account(keyId: string, wallMs: number): Account {

@@ -2,12 +2,12 @@
  * The file of keys: JSON, readable by its owner alone, replaced as a whole so that a reader sees the old or the new one and
  * a crash leaves either. Writers take turns by a lock file; the gateway only reads.
  */
-import { open, rename, rm } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { open, rm } from "node:fs/promises";
 import { z } from "zod";
 import { issueText, readTextFile } from "../../config/index.ts";
 import { ManxError } from "../../core/index.ts";
 import { type KeyRecord, keyRecordSchema } from "./key-record.ts";
+import { replaceFile, unwritable } from "./replace-file.ts";
 
 const BYTES_MAX = 32 * 2 ** 20;
 const KEYS_MAX = 50_000;
@@ -87,35 +87,4 @@ async function takeLock(lock: string): Promise<void> {
       hint: "try again; if no other is running, remove that file",
     });
   }
-}
-
-async function replaceFile(path: string, text: string): Promise<void> {
-  const fresh = join(dirname(path), `.${basename(path)}.new`);
-  try {
-    // Left over from a crash, it may have other rights than a new one gets.
-    await rm(fresh, { force: true });
-    const file = await open(fresh, "wx", 0o600);
-    try {
-      await file.writeFile(text);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(fresh, path);
-    const folder = await open(dirname(path), "r");
-    await folder.sync().finally(() => folder.close());
-  } catch (thrown) {
-    await rm(fresh, { force: true });
-    throw unwritable(path, thrown as NodeJS.ErrnoException);
-  }
-}
-
-function unwritable(where: string, cause: NodeJS.ErrnoException): ManxError {
-  const hint = "choose another file, or mend the rights of its folder";
-  return new ManxError("MANX_OUTPUT_UNWRITABLE", {
-    where,
-    got: cause.code ?? cause.message,
-    hint,
-    cause,
-  });
 }
