@@ -118,7 +118,8 @@ describe("manx engine", () => {
     [["--block", "0"], "at --block\n  expected a number from 1, got 0"],
     [["--ranks", "16"], "at --ranks\n  expected at most the 8 GPUs of one host, or allowCrossHost"],
     [["--replicas", "2", "--pools", "1+1"], "at --replicas\n  expected 1 with pools, got 2"],
-    [["--drafts", "4"], "engine.speculation.acceptance is missing"],
+    [["--drafts", "4"], "engine.speculation.acceptance is missing\n  at --acceptance"],
+    [["--sequences", "1e99"], "at --sequences\n  expected at most"],
     [
       ["--pools", "3"],
       'at --pools\n  expected engines that prefill and engines that decode, such as "1+2"',

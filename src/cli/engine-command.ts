@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import { formatUs } from "../core/index.ts";
 import type { Engine } from "../engine/index.ts";
 import type { EngineServer } from "../engine-server/index.ts";
+import { atFlag } from "./at-flag.ts";
 import { addEngineFitCommand } from "./engine-fit-command.ts";
 import { addEngineFlags, type EngineFlags, givenFlags } from "./engine-flags.ts";
 import { addEnginePlanCommand } from "./engine-plan-command.ts";
@@ -12,6 +13,12 @@ import type { Io } from "./io.ts";
 type EngineSetup = import("../engine-server/index.ts").EngineSetup;
 type Setup = EngineSetup["server"];
 type Section = EngineSetup["section"];
+
+/** Of two flags that need each other: what is missing is named by its key, wherever the other one came from. */
+const MISSING = {
+  "engine.speculation.acceptance": "--acceptance",
+  "engine.speculation.drafts": "--drafts",
+};
 
 export function addEngineCommand(program: Command, io: Io): void {
   const engine = program
@@ -47,6 +54,8 @@ async function runEngine(flags: EngineFlags, io: Io): Promise<void> {
     schema: engineSchema,
     env: io.env,
     flags: givenFlags(flags, faultFields),
+  }).catch((thrown: unknown) => {
+    throw atFlag(thrown, MISSING);
   });
   const setup = await engineSetup(written);
   let server: EngineServer;

@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import { ManxError, parseDurationUs, US_PER_S } from "../core/index.ts";
 import type { EngineConfig } from "../engine/index.ts";
 import type { EngineFacts, FittedDocument } from "../explain/index.ts";
+import { atFlag } from "./at-flag.ts";
 import { breath } from "./breath.ts";
 import { parseCount } from "./flag-values.ts";
 import { readInput } from "./input-file.ts";
@@ -32,6 +33,15 @@ interface FitFlags {
 }
 
 const LOG_BYTES_MAX = 512 * 1024 * 1024;
+const FLAG_OF: Readonly<Partial<Record<keyof EngineConfig, string>>> = {
+  ranks: "--ranks",
+  sequencesMax: "--sequences",
+  tokensMax: "--tokens",
+  kvTokens: "--kv-tokens",
+  // There is no flag for it; what it does not fit into has one.
+  blockTokens: "--kv-tokens",
+  scheduling: "--scheduling",
+};
 /** Of requests that stand for those that a scrape counted. */
 const SEED = 42;
 
@@ -105,6 +115,8 @@ async function runFit(flags: FitFlags, io: Io): Promise<void> {
   let document: FittedDocument;
   try {
     document = await fitted(flags, numbers, details, progress, io);
+  } catch (thrown) {
+    throw atFlag(thrown, FLAG_OF);
   } finally {
     progress.clear();
   }

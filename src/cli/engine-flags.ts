@@ -17,7 +17,7 @@ interface EngineFlag {
 
 /** Spelt in any way; the schema says what the number may be. */
 function number(text: string, name: string): number {
-  const value = /^-?(\d+\.?\d*|\.\d+)$/.test(text.trim()) ? Number(text) : Number.NaN;
+  const value = /^-?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text.trim()) ? Number(text) : Number.NaN;
   if (Number.isFinite(value)) return value;
   throw refused(name, "a number", text);
 }

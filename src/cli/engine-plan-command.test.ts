@@ -103,5 +103,18 @@ describe("manx engine plan", () => {
     const tooLarge = await plan(...slo, "--model", "llama-3.1-70b", "--gpus", "1");
     expect(tooLarge.code).toBe(2);
     expect(tooLarge.io.err).toContain("weights 131.4 GiB");
+    const long = await plan(...slo, "--context", "200000");
+    expect(long.io.err).toContain("at --context\n  expected at most llama-3.1-8b's 131072 tokens");
+  });
+
+  it("says which request is longer than the model's context, and how many are", async () => {
+    const trace = join(mkdtempSync(join(tmpdir(), "manx-plan-")), "long.csv");
+    const rows = [100, 200_000, 300_000].map((n) => `2023-11-16 18:15:10,${n},20`);
+    writeFileSync(trace, ["TIMESTAMP,ContextTokens,GeneratedTokens", ...rows].join("\n"));
+    const { code, io } = await plan("--trace", trace, "--slo", "ttft=1s");
+    expect(code).toBe(2);
+    expect(io.err).toContain("MANX_REQUEST_NEVER_FITS");
+    expect(io.err).toContain("long.csv:4");
+    expect(io.err).toContain("300000 prompt + 20 output = 300020 tokens; 2 of 3 requests");
   });
 });

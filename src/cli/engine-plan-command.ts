@@ -1,8 +1,9 @@
 /** `manx engine plan`: which configuration carries a workload within its limits on the fewest GPUs. */
 import type { Command } from "commander";
 import { ManxError } from "../core/index.ts";
-import type { EngineConfig, FittedCostText } from "../engine/index.ts";
-import type { RequestBudgets, ResultDocument, Trace } from "../load/index.ts";
+import type { EngineConfig, FittedCostText, Model } from "../engine/index.ts";
+import type { RequestBudgets, ResultDocument, Trace, WorkRequest } from "../load/index.ts";
+import { atFlag } from "./at-flag.ts";
 import { breath } from "./breath.ts";
 import { needed, parseCount, parseFactor } from "./flag-values.ts";
 import { readInput } from "./input-file.ts";
@@ -68,7 +69,7 @@ async function runPlan(flags: PlanFlags, io: Io): Promise<void> {
   const engine = plannedEngine(flags, given);
   const output = flags.output === undefined ? undefined : openOutput(flags.output, io);
   const trace = await load.readTrace(path, { speed, limit });
-  const longest = longestRequest(trace);
+  const longest = longestRequest(trace, findModel(engine.model));
   const contextMax =
     flags.context === undefined
       ? longest
@@ -88,7 +89,11 @@ async function runPlan(flags: PlanFlags, io: Io): Promise<void> {
       await breath(io.interrupt);
     },
   });
-  const plan = await search.finally(() => progress.clear());
+  const plan = await search
+    .catch((thrown: unknown) => {
+      throw atFlag(thrown, { contextMax: "--context" });
+    })
+    .finally(() => progress.clear());
   const document = planDocument({
     load,
     explain,
@@ -123,11 +128,23 @@ function planLimits(budgets: RequestBudgets): RequestBudgets {
   });
 }
 
-function longestRequest(trace: Trace): number {
-  return trace.requests.reduce(
-    (longest, { promptTokens, outputTokens }) => Math.max(longest, promptTokens + outputTokens),
-    1,
-  );
+/** @throws MANX_REQUEST_NEVER_FITS with its row, if no engine of the model can serve it. */
+function longestRequest({ requests, path }: Trace, model: Model): number {
+  const tokensOf = ({ promptTokens, outputTokens }: WorkRequest): number =>
+    promptTokens + outputTokens;
+  const longest = requests.reduce((most, one) => (tokensOf(one) > tokensOf(most) ? one : most));
+  const tokens = tokensOf(longest);
+  if (tokens <= model.contextMax) return tokens;
+  const tooLong = requests.filter((one) => tokensOf(one) > model.contextMax).length;
+  throw new ManxError("MANX_REQUEST_NEVER_FITS", {
+    what: "a request of the trace is longer than the model's context",
+    where: `${path}:${longest.row}`,
+    expected: `at most ${model.name}'s ${model.contextMax} tokens`,
+    got:
+      `${longest.promptTokens} prompt + ${longest.outputTokens} output = ${tokens} tokens; ` +
+      `${tooLong} of ${requests.length} requests are too long`,
+    hint: "take a model with a longer context, or leave such requests out of the trace",
+  });
 }
 
 const COST_BYTES_MAX = 4 * 1024 * 1024;

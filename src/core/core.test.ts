@@ -104,7 +104,10 @@ describe("ManxError", () => {
 describe("names", () => {
   it("finds what was meant, and offers nothing far-fetched", () => {
     expect(nearestName("h100-sxn", ["a100-sxm", "h100-sxm", "l40s"])).toBe("h100-sxm");
+    expect(nearestName("b200", ["a100-sxm", "h200-sxm"])).toBe("h200-sxm");
+    expect(nearestName("lama", ["qwen2.5-7b", "llama-3.1-8b"])).toBe("llama-3.1-8b");
     expect(nearestName("zebra", ["a100-sxm", "h100-sxm"])).toBeUndefined();
+    expect(nearestName("gpt-4o", ["qwen2.5-7b", "llama-3.1-8b"])).toBeUndefined();
     expect(() => lookUp({ h100: 1, a100: 2 }, "h10", "GPU")).toThrow(
       expect.objectContaining({ code: "MANX_NAME_UNKNOWN", hint: 'did you mean "h100"?' }),
     );

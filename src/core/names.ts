@@ -4,7 +4,7 @@ import { ManxError } from "./manx-error.ts";
 
 /**
  * The name in `names` that is nearest to `got`: one that begins with it, otherwise the one with the fewest changes, unless
- * more than half of it would have to change.
+ * more than half of it would have to change; otherwise one that nearly begins with it.
  */
 export function nearestName(got: string, names: readonly string[]): string | undefined {
   if (names.length === 0) return undefined;
@@ -14,7 +14,13 @@ export function nearestName(got: string, names: readonly string[]): string | und
   if (longer >= 0) return names[longer];
   const best = lowered.indexOf(closest(wanted, lowered));
   const allowed = Math.max(1, Math.floor(got.length / 2));
-  return distance(wanted, lowered[best]!) <= allowed ? names[best] : undefined;
+  if (distance(wanted, lowered[best]!) <= allowed) return names[best];
+  // Long names are cut short when they are typed from memory, and misspelt at that.
+  const changes = lowered.map((name) =>
+    Math.min(...[0, 1].map((more) => distance(wanted, name.slice(0, wanted.length + more)))),
+  );
+  const fewest = Math.min(...changes);
+  return fewest <= wanted.length / 4 ? names[changes.indexOf(fewest)] : undefined;
 }
 
 /**

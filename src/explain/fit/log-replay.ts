@@ -4,10 +4,11 @@
  * never ran.
  */
 import { SimClock } from "../../clock/index.ts";
-import { assert, ManxError } from "../../core/index.ts";
+import { assert, ManxError, toManxError } from "../../core/index.ts";
 import {
   buildEngine,
   type CostModel,
+  type Engine,
   type EngineConfig,
   type EngineRequest,
   type FittedCoefficients,
@@ -26,6 +27,23 @@ export interface ReplayedLog {
 
 export interface LedgerReplay extends ReplayedLog {
   readonly ledger: StepLedger;
+}
+
+/** @throws MANX_REQUEST_NEVER_FITS: if the log is right, what was said of the engine is not. */
+function assertHeld(engine: Engine, request: LoggedRequest): void {
+  try {
+    engine.assertFits(request);
+  } catch (thrown) {
+    const { code, message, expected, got } = toManxError(thrown);
+    throw new ManxError(code, {
+      what: `${message}, yet the log says that it was served`,
+      where: `row ${request.row}`,
+      ...(expected !== undefined && { expected }),
+      ...(got !== undefined && { got }),
+      hint: "say how large the engine's KV memory is, as it logs it at its start, and how many GPUs it has",
+      cause: thrown,
+    });
+  }
 }
 
 /** Running sums of so many steps take about 160 MB. */
@@ -51,7 +69,7 @@ export class LogReplay {
     const clock = new SimClock();
     const sink = { onToken: () => undefined, onFinish: () => undefined };
     const engine = buildEngine(config, { clock, sink });
-    for (const request of requests) engine.assertFits(request);
+    for (const request of requests) assertHeld(engine, request);
   }
 
   /** @param requestUs that a request takes outside of the engine's steps. */
