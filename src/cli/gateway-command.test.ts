@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { realClock } from "../clock/index.ts";
 import { close, listen } from "../http/index.ts";
-import type { Io } from "./io.ts";
+import type { Io, IoSignal } from "./io.ts";
 import { makeProgram, runProgram } from "./program.ts";
 
 const open: (() => Promise<void>)[] = [];
@@ -18,10 +18,15 @@ interface Run {
   err: string;
   readonly done: Promise<number>;
   interrupt(): void;
+  signal(name: IoSignal): void;
 }
 
 function run(...argv: string[]): Run {
   const controller = new AbortController();
+  const listeners: [IoSignal, () => void][] = [];
+  const signal = (name: IoSignal): void => {
+    for (const [one, run] of listeners) if (one === name) run();
+  };
   const running = { out: "", err: "" };
   const io: Io = {
     stdout: { write: (text) => (running.out += text) },
@@ -29,10 +34,13 @@ function run(...argv: string[]): Run {
     env: {},
     clock: realClock,
     interrupt: controller.signal,
-    onHangup: () => () => undefined,
+    onSignal: (name, run) => {
+      listeners.push([name, run]);
+      return () => undefined;
+    },
   };
   const done = runProgram(makeProgram(io), ["gateway", ...argv], io);
-  return Object.assign(running, { done, interrupt: () => controller.abort() });
+  return Object.assign(running, { done, interrupt: () => controller.abort(), signal });
 }
 
 async function upstreamUrl(): Promise<string> {

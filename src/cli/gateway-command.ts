@@ -49,7 +49,9 @@ async function runGateway(flags: GatewayFlags, io: Io): Promise<void> {
     const forUpTo = durationText(gateway.limits.drainUs);
     io.stderr.write(`gateway: draining ${open} open requests for up to ${forUpTo}\n`);
   }
+  const forget = io.onSignal("again", () => gateway.cut());
   await gateway.close();
+  forget();
   io.stderr.write("gateway: closed\n");
 }
 
@@ -92,7 +94,7 @@ async function watchFile(
     },
     await stampOf(paths),
   );
-  const ignore = io.onHangup(() => void watch.reload());
+  const ignore = io.onSignal("hangup", () => void watch.reload());
   return {
     stop: () => {
       ignore();

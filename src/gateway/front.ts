@@ -30,6 +30,7 @@ export class Front {
   #context: FrontContext;
   readonly #open = new Set<Exchange>();
   #bodiesBytes = 0;
+  #leaving = false;
   #draining = false;
   #onEmpty: (() => void) | undefined;
 
@@ -61,8 +62,14 @@ export class Front {
     this.#context = context;
   }
 
+  /** `/ready` says no from now on, so that nobody sends more; what comes all the same is served. */
+  leave(): void {
+    this.#leaving = true;
+  }
+
   /** No new work; resolves when what is open has ended. */
   drain(): Promise<void> {
+    this.#leaving = true;
     this.#draining = true;
     return new Promise((resolve) => {
       if (this.#open.size === 0) resolve();
@@ -78,6 +85,7 @@ export class Front {
   #onRequest(request: IncomingMessage, response: ServerResponse): void {
     const receivedUs = this.#context.clock.nowUs();
     const { method = "", url = "" } = request;
+    if (this.#leaving) response.shouldKeepAlive = false;
     if (method === "GET" && this.#answerItself(url, response)) return;
     let arrival: Arrival;
     let body: number;
@@ -144,7 +152,7 @@ export class Front {
       return true;
     }
     if (path === "/ready") {
-      if (this.#draining) this.#refuse(response, new ManxError("MANX_DRAINING"), "openai");
+      if (this.#leaving) this.#refuse(response, new ManxError("MANX_DRAINING"), "openai");
       else sendJson(response, 200, { status: "ready" });
       return true;
     }

@@ -1,6 +1,6 @@
 /** Puts the gateway together: upstreams and routes, the front, the metrics; changes them while it runs; and takes it down without cutting streams. */
 import { hostname } from "node:os";
-import { type Clock, realClock } from "../clock/index.ts";
+import { type Cancel, type Clock, realClock } from "../clock/index.ts";
 import { type ManxError, US_PER_S } from "../core/index.ts";
 import { close, listen } from "../http/index.ts";
 import { AdmissionDesk } from "./admission-desk.ts";
@@ -66,8 +66,13 @@ export interface Gateway {
    * @throws what `startConfigured` throws; then everything is as before.
    */
   reload(config: GatewayConfig): Promise<void>;
-  /** Takes no new work, lets open requests end for `limits.drainUs`, then cuts them with an error in band. */
+  /**
+   * `/ready` says no at once; new requests are taken for `limits.graceUs`, and then refused; open ones may end for
+   * `limits.drainUs`, and are then cut with an error in band. A second call waits for the first.
+   */
   close(): Promise<void>;
+  /** Does not wait for open requests any longer: `close` is over within a second or so. */
+  cut(): void;
 }
 
 export interface SharedFacts extends SharedStateFacts {
@@ -120,6 +125,8 @@ class RunningGateway implements Gateway {
   readonly #parts: GatewayParts;
   #shared: SharedState | null = null;
   #stateWatch: StateWatch | undefined;
+  readonly #impatience = new AbortController();
+  #closing: Promise<void> | undefined;
   url = "";
   warning: ManxError | null = null;
 
@@ -208,18 +215,46 @@ class RunningGateway implements Gateway {
     return this.#metrics.text();
   }
 
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    this.#closing ??= this.#end();
+    return this.#closing;
+  }
+
+  cut(): void {
+    this.#impatience.abort();
+    void this.close();
+  }
+
+  async #end(): Promise<void> {
     const front = this.#front!;
+    const impatience = this.#impatience.signal;
+    const clock = this.#clock;
+    const { graceUs, drainUs } = this.limits;
+    front.leave();
+    if (graceUs > 0) {
+      await clock.sleepUntil(clock.nowUs() + graceUs, impatience).catch(() => undefined);
+    }
     const closed = close(front.server);
-    const cutUs = this.#clock.nowUs() + this.limits.drainUs;
-    const cancels = [
-      this.#clock.at(cutUs, () => front.cutAll()),
+    const cancels: Cancel[] = [];
+    const cutAll = (): void => {
+      front.cutAll();
       // Whoever does not even read its error is not waited for.
-      this.#clock.at(cutUs + READ_ERROR_US, () => front.server.closeAllConnections()),
-    ];
-    await front.drain();
+      const endUs = clock.nowUs() + READ_ERROR_US;
+      cancels.push(clock.at(endUs, () => front.server.closeAllConnections()));
+    };
+    cancels.push(clock.at(clock.nowUs() + drainUs, cutAll));
+    impatience.addEventListener("abort", cutAll);
+    const drained = front.drain();
+    if (impatience.aborted) cutAll();
+    await drained;
     await closed;
+    impatience.removeEventListener("abort", cutAll);
     for (const cancel of cancels) cancel();
+    await this.#letGo();
+  }
+
+  /** Nothing is open any more. */
+  async #letGo(): Promise<void> {
     this.#guards?.retire();
     this.#admission?.retire();
     await this.#unshare();

@@ -22,6 +22,8 @@ export interface GatewayLimits {
   readonly idleUs: number;
   /** A client's connection without a request; above what clients themselves use. */
   readonly clientIdleUs: number;
+  /** Between the word to stop and the last new request: for balancers to see that `/ready` says no. 0 = none. */
+  readonly graceUs: number;
   /** Open requests when the gateway stops: after this long they are cut, with an error. */
   readonly drainUs: number;
   /** One request's body. */
@@ -45,6 +47,7 @@ export const GATEWAY_LIMITS: GatewayLimits = {
   receiveHeadUs: 30 * US_PER_S,
   idleUs: 120 * US_PER_S,
   clientIdleUs: 150 * US_PER_S,
+  graceUs: 0,
   drainUs: 30 * US_PER_S,
   bodyBytes: 32 * 1024 * 1024,
   bodiesBytes: 1024 * 1024 * 1024,

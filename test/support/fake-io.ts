@@ -28,8 +28,8 @@ export class FakeIo implements Io {
     return this.#interrupt.signal;
   }
 
-  /** SIGHUP never comes here. */
-  onHangup(): () => void {
+  /** No other signal ever comes here. */
+  onSignal(): () => void {
     return () => undefined;
   }
 

@@ -42,6 +42,7 @@ const limits = z.strictObject({
   receive: time(GATEWAY_LIMITS.receiveUs, "a request that is not received whole"),
   receiveHead: time(GATEWAY_LIMITS.receiveHeadUs, "a request whose head is not received whole"),
   clientIdle: time(GATEWAY_LIMITS.clientIdleUs, "a client's connection without a request"),
+  grace: time(GATEWAY_LIMITS.graceUs, "still takes new requests after the word to stop"),
   drain: time(GATEWAY_LIMITS.drainUs, "open requests when the gateway stops"),
   body: bytes(GATEWAY_LIMITS.bodyBytes, "one request's body"),
   bodies: bytes(GATEWAY_LIMITS.bodiesBytes, "all request bodies at one time"),

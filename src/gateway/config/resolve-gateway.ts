@@ -212,11 +212,12 @@ function windowOf(reader: WrittenReader, one: WrittenGuardrailWindow): Guardrail
   };
 }
 
+type LimitTime = "write" | "receive" | "receiveHead" | "clientIdle" | "grace" | "drain";
+
 /** The limits that hold for every call beside those that a policy sets; those come from the default policy. */
 function limitsOf(reader: WrittenReader, policy: PolicyConfig): GatewayLimits {
   const { limits } = reader.written;
-  const us = (name: "write" | "receive" | "receiveHead" | "clientIdle" | "drain"): number =>
-    reader.durationUs(limits[name], ["limits", name]);
+  const us = (name: LimitTime): number => reader.durationUs(limits[name], ["limits", name]);
   const bytes = (name: "body" | "bodies" | "head"): number =>
     reader.sizeBytes(limits[name], ["limits", name]);
   const { connectUs, headersUs, lifeGapUs } = policy.timeouts;
@@ -229,6 +230,7 @@ function limitsOf(reader: WrittenReader, policy: PolicyConfig): GatewayLimits {
     receiveUs: us("receive"),
     receiveHeadUs: us("receiveHead"),
     clientIdleUs: us("clientIdle"),
+    graceUs: us("grace"),
     drainUs: us("drain"),
     bodyBytes: bytes("body"),
     bodiesBytes: bytes("bodies"),
