@@ -267,6 +267,16 @@ export const ERROR_TABLE = {
     status: 504,
     hint: "give the call more time, or the model a faster target",
   },
+  MANX_TOOL_INVALID: {
+    summary: "a tool, or a rule for running tools, that cannot be",
+    exit: 2,
+    hint: "see docs/how-to/tools-and-dispatch.md",
+  },
+  MANX_GRAPH_INVALID: {
+    summary: "tasks that can never all run",
+    exit: 2,
+    hint: "take the need away that is named above",
+  },
   MANX_UPSTREAM_ERROR: {
     summary: "the upstream has answered with an error",
     exit: 1,

@@ -1,0 +1,357 @@
+/**
+ * From the events of one message to the results of its calls. A call begins in the same turn of the event loop in which
+ * the read with its last brace came, if its effect allows; everything else waits for the message to be whole and to end
+ * as one that asks for calls. What began early is taken back if it does not.
+ *
+ *     arriving ─ last brace ─► sealed ─ needs, commit ─► ready ─ check, admit ─► run ─► settled
+ *         └──── broken, unknown, twice the same id ───────────────────────────────────────┘
+ *
+ * Invariants: each call starts once; an irreversible tool never starts before the verdict `run`; results come in the order
+ * of the calls, one for each, whatever happened; they are there at the latest when the turn's time is up.
+ */
+import type { Cancel } from "../clock/index.ts";
+import { nearestName } from "../core/index.ts";
+import type { StreamEvent, ToolEnd } from "../stream/index.ts";
+import { CallPlan } from "./call-plan.ts";
+import { CallRun, type RunScope } from "./call-run.ts";
+import type { Effect } from "./effect.ts";
+import type { Checked } from "./input-check.ts";
+import { ModelCall } from "./model-call.ts";
+import { errorText, type ResultStatus, type ResultText } from "./result-text.ts";
+import type { RunShelf } from "./run-shelf.ts";
+import { MAY_COME_AGAIN, type StreamVerdict, VERDICT_TEXT } from "./stream-verdict.ts";
+import type { Tool } from "./tool.ts";
+import type { ToolBox } from "./tool-box.ts";
+import type { ToolResult } from "./tool-result.ts";
+
+/** A call that is about to run. */
+export interface AdmissibleCall {
+  readonly id: string;
+  readonly name: string;
+  readonly effect: Effect;
+  readonly args: unknown;
+}
+
+/** Nothing lets it run. A promise holds it: a guardrail answers when its verdict is there. */
+export type Admission = undefined | { readonly blocked: string };
+
+export type CallEvent =
+  | {
+      readonly type: "call-sealed" | "call-start";
+      readonly number: number;
+      readonly id: string;
+      readonly name: string;
+      readonly atUs: number;
+    }
+  | {
+      readonly type: "call-end";
+      readonly number: number;
+      readonly id: string;
+      readonly name: string;
+      readonly atUs: number;
+      readonly status: ResultStatus;
+    };
+
+export interface DispatchScope extends RunScope {
+  readonly tools: ToolBox;
+  readonly shelf: RunShelf;
+  readonly admit: ((call: AdmissibleCall) => Admission | Promise<Admission>) | undefined;
+  readonly observe: ((event: CallEvent) => void) | undefined;
+}
+
+export class Dispatcher {
+  readonly #scope: DispatchScope;
+  readonly #calls = new Map<number, ModelCall>();
+  readonly #ids = new Set<string>();
+  readonly #plan = new CallPlan(this.#calls);
+  #verdict: StreamVerdict | undefined;
+  #endUs = 0;
+  #isPumping = false;
+  #resolve: (results: readonly ToolResult[]) => void = () => {};
+  readonly results: Promise<readonly ToolResult[]>;
+  readonly #letGo: Cancel;
+
+  constructor(scope: DispatchScope) {
+    this.#scope = scope;
+    this.results = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+    const { signal } = scope.deadline;
+    const onAbort = (): void => this.#timeIsUp();
+    signal.addEventListener("abort", onAbort, { once: true });
+    this.#letGo = () => signal.removeEventListener("abort", onAbort);
+    if (signal.aborted) this.#timeIsUp();
+  }
+
+  /** Undefined as long as the message is open. */
+  get verdict(): StreamVerdict | undefined {
+    return this.#verdict;
+  }
+
+  take(events: readonly StreamEvent[]): void {
+    if (this.#verdict !== undefined) return;
+    for (const event of events) {
+      if (event.type === "tool-start") {
+        if (event.choice !== 0 || event.byServer) this.#scope.counts.ignored += 1;
+        else this.#open(new ModelCall(event));
+      } else if (event.type === "tool-delta") this.#extend(event.call, event.json, event.atUs);
+      else if (event.type === "tool-end") this.#close(event, event.atUs);
+    }
+    this.#pump();
+  }
+
+  /** The message has ended; further calls change nothing. */
+  end(verdict: StreamVerdict): void {
+    if (this.#verdict !== undefined) return;
+    this.#verdict = verdict;
+    this.#endUs = this.#nowUs();
+    if (verdict === "run") {
+      this.#plan.commit();
+    } else this.#revokeAll(verdict);
+    this.#pump();
+    this.#finishIfDone();
+  }
+
+  #open(call: ModelCall): void {
+    this.#calls.set(call.number, call);
+    if (this.#ids.has(call.id))
+      this.#refuse(call, errorText("invalid", "a call with this id came before"));
+    this.#ids.add(call.id);
+  }
+
+  #extend(number: number, json: string, atUs: number): void {
+    const call = this.#calls.get(number);
+    if (call === undefined || call.outcome !== undefined) return;
+    const isWhole = call.push(json);
+    if (call.name === "") return;
+    if (isWhole) this.#seal(call, call.pushedArgs, atUs);
+    else if (call.run === undefined && !call.isSealed) this.#startOnFields(call);
+  }
+
+  #close(end: ToolEnd, atUs: number): void {
+    const call = this.#calls.get(end.call);
+    if (call === undefined) return;
+    call.nameBy(end);
+    if (end.problem !== null) this.#refuse(call, errorText("invalid", end.problem));
+    else if (!call.isSealed && call.outcome === undefined) {
+      this.#seal(call, JSON.parse(end.argumentsText), atUs);
+    }
+  }
+
+  #seal(call: ModelCall, args: unknown, atUs: number): void {
+    call.seal(args, atUs);
+    this.#tell("call-sealed", call);
+    call.tool = this.#scope.tools.get(call.name);
+    if (call.tool === undefined)
+      this.#refuse(call, unknownTool(call.name, this.#scope.tools.names));
+    else if (call.run !== undefined) this.#completeFields(call, call.tool);
+    else this.#plan.place(call, call.tool);
+  }
+
+  /** A run that began with some fields gets the others, if they fit; if not, it should not have begun. */
+  #completeFields(call: ModelCall, tool: Tool): void {
+    if (call.hasChangedFields) {
+      const { run } = call;
+      call.run = undefined;
+      call.breakWhole("its arguments have changed");
+      run?.revoke("its arguments have changed");
+      this.#check(call, tool);
+      return;
+    }
+    this.#whenChecked(call, tool, (checked) => {
+      if ("problem" in checked) this.#refuse(call, badArguments(checked.problem));
+      else call.keepWhole(checked.args);
+    });
+  }
+
+  #startOnFields(call: ModelCall): void {
+    const tool = this.#scope.tools.get(call.name);
+    if (tool === undefined || !tool.startsEarly || tool.needs.length > 0) return;
+    // What is to be admitted has to be whole.
+    if (this.#scope.admit !== undefined) return;
+    const fields = call.fieldsFor(tool.startWhen);
+    if (fields === undefined) return;
+    call.tool = tool;
+    this.#plan.beginEarly(call.number);
+    this.#begin(
+      call,
+      new CallRun(tool, { callId: call.id, args: fields, whole: call.promiseWhole() }, this.#scope),
+    );
+  }
+
+  #pump(): void {
+    if (this.#isPumping) return;
+    this.#isPumping = true;
+    for (;;) {
+      const { ready, skipped } = this.#plan.take();
+      if (ready.length === 0 && skipped.length === 0) break;
+      for (const { key, because } of skipped) this.#skip(key, because);
+      for (const key of ready) this.#ready(this.#calls.get(key)!);
+    }
+    this.#isPumping = false;
+  }
+
+  #skip(key: number, because: number | undefined): void {
+    const call = this.#calls.get(key)!;
+    const need = this.#calls.get(because ?? -1)?.name ?? "the message";
+    this.#settle(call, errorText("skipped", `not run, since ${need}, which it needs, failed`));
+  }
+
+  #ready(call: ModelCall): void {
+    if (call.outcome !== undefined) return;
+    this.#plan.begin(call.number);
+    this.#check(call, call.tool!);
+  }
+
+  #check(call: ModelCall, tool: Tool): void {
+    this.#whenChecked(call, tool, (checked) => {
+      if ("problem" in checked) this.#settle(call, badArguments(checked.problem));
+      else this.#admit(call, tool, checked.args);
+    });
+  }
+
+  /** At once where the check can be; `then` is not called if the call was settled meanwhile. */
+  #whenChecked(call: ModelCall, tool: Tool, then: (checked: Checked) => void): void {
+    const checked = this.#scope.tools.check(tool, call.args);
+    if (!(checked instanceof Promise)) {
+      then(checked);
+      return;
+    }
+    void checked.then((late) => {
+      if (call.outcome === undefined) then(late);
+      this.#pump();
+    });
+  }
+
+  #admit(call: ModelCall, tool: Tool, args: unknown): void {
+    const go = (admission: Admission): void => {
+      if (call.outcome !== undefined) return;
+      if (admission !== undefined) {
+        this.#settle(call, errorText("blocked", `blocked: ${admission.blocked}`));
+      } else this.#launch(call, tool, args);
+      this.#pump();
+    };
+    const failed = (): void => go({ blocked: "its check has failed" });
+    if (this.#scope.admit === undefined) {
+      this.#launch(call, tool, args);
+      return;
+    }
+    try {
+      const { id, name } = call;
+      const admission = this.#scope.admit({ id, name, effect: tool.effect, args });
+      if (admission instanceof Promise) admission.then(go, failed);
+      else go(admission);
+    } catch {
+      failed();
+    }
+  }
+
+  #launch(call: ModelCall, tool: Tool, args: unknown): void {
+    const kept = tool.effect === "pure" ? this.#scope.shelf.take(tool.name, call.args) : undefined;
+    if (kept !== undefined) this.#scope.counts.adopted += 1;
+    const input = { callId: call.id, args, whole: Promise.resolve(args) };
+    this.#begin(call, kept ?? new CallRun(tool, input, this.#scope));
+  }
+
+  #begin(call: ModelCall, run: CallRun): void {
+    call.run = run;
+    if (this.#verdict === undefined) {
+      call.startedEarly = true;
+      this.#scope.counts.early += 1;
+    }
+    this.#tell("call-start", call);
+    run.whenSettled((outcome) => {
+      if (call.run === run && call.outcome === undefined)
+        this.#settle(call, outcome, outcome.value);
+    });
+    run.begin();
+  }
+
+  /** Whatever it may have begun should not have begun. */
+  #refuse(call: ModelCall, text: ResultText): void {
+    this.#plan.addBroken(call.number);
+    // First, so that a run that is called off does not settle the call in its own words.
+    this.#settle(call, text);
+    call.breakWhole(text.text);
+    call.run?.revoke(text.text);
+  }
+
+  #revokeAll(verdict: Exclude<StreamVerdict, "run">): void {
+    this.#plan.giveUp();
+    const why = VERDICT_TEXT[verdict];
+    for (const call of this.#calls.values()) {
+      const { run } = call;
+      call.breakWhole(why);
+      const wasSettled = call.outcome !== undefined;
+      if (!wasSettled || call.outcome?.status === "ok") {
+        call.outcome = { ...errorText("cancelled", why), endedUs: this.#nowUs() };
+      }
+      const mayKeep =
+        run?.tool.effect === "pure" && call.isSealed && run.outcome?.status !== "failed";
+      if (run !== undefined && mayKeep && MAY_COME_AGAIN.has(verdict)) {
+        this.#scope.shelf.put(call.args, run);
+      } else run?.revoke(why);
+      if (!wasSettled) this.#tell("call-end", call);
+    }
+  }
+
+  #timeIsUp(): void {
+    if (this.#verdict === undefined) {
+      this.end(this.#scope.deadline.isPast ? "late" : "cancelled");
+      return;
+    }
+    const text = this.#scope.deadline.isPast
+      ? errorText("timeout", "timeout: the turn's time is over")
+      : errorText("cancelled", "the turn has ended");
+    for (const call of this.#calls.values()) {
+      if (call.outcome === undefined && call.run === undefined) this.#settle(call, text);
+    }
+    this.#pump();
+  }
+
+  #settle(call: ModelCall, text: ResultText, value?: unknown): void {
+    if (call.outcome !== undefined) return;
+    const { status, text: shown, charsCut } = text;
+    call.outcome = { status, text: shown, charsCut, value, endedUs: this.#nowUs() };
+    this.#tell("call-end", call);
+    this.#plan.settle(call.number, status === "ok");
+    this.#pump();
+    this.#finishIfDone();
+  }
+
+  #finishIfDone(): void {
+    if (this.#verdict === undefined) return;
+    const calls = [...this.#calls.values()];
+    if (calls.some(({ outcome }) => outcome === undefined)) return;
+    this.#letGo();
+    this.#resolve(calls.map((call) => call.result(this.#endUs)));
+  }
+
+  #tell(type: CallEvent["type"], call: ModelCall): void {
+    const { observe, counts } = this.#scope;
+    if (observe === undefined) return;
+    const { number, id, name } = call;
+    const told = { number, id, name, atUs: this.#nowUs() };
+    try {
+      if (type === "call-end") observe({ type, ...told, status: call.outcome!.status });
+      else observe({ type, ...told });
+    } catch {
+      // Who looks on must not be able to break what it looks at.
+      counts.observerErrors += 1;
+    }
+  }
+
+  #nowUs(): number {
+    return this.#scope.deadline.clock.nowUs();
+  }
+}
+
+function badArguments(problem: string): ResultText {
+  return errorText("invalid", `the arguments do not fit: ${problem}`);
+}
+
+function unknownTool(name: string, names: readonly string[]): ResultText {
+  const near = nearestName(name, names);
+  const hint = near === undefined ? "" : `; did the call mean "${near}"?`;
+  return errorText("unknown", `there is no tool "${name}"${hint}`);
+}

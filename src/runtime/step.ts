@@ -1,0 +1,85 @@
+/** One message of the model within a turn: its bytes or chunks in, the results of its calls out. */
+import type { Clock } from "../clock/index.ts";
+import {
+  type Completion,
+  createDecoder,
+  type DecodableFormat,
+  type DecoderOptions,
+  type StreamDecoder,
+  type StreamEvent,
+} from "../stream/index.ts";
+import type { Dispatcher } from "./dispatcher.ts";
+import { type StreamVerdict, verdictOf } from "./stream-verdict.ts";
+import { resultMessages, type ToolResult } from "./tool-result.ts";
+
+const UTF8 = new TextEncoder();
+
+export class Step<Format extends DecodableFormat = DecodableFormat> {
+  readonly #clock: Clock;
+  readonly #decoder: StreamDecoder<Format>;
+  readonly #dispatcher: Dispatcher;
+
+  constructor(format: Format, dispatcher: Dispatcher, clock: Clock, options: DecoderOptions = {}) {
+    this.#clock = clock;
+    this.#decoder = createDecoder(format, options);
+    this.#dispatcher = dispatcher;
+  }
+
+  get format(): Format {
+    return this.#decoder.format;
+  }
+
+  /** How the message stands. */
+  get completion(): Completion {
+    return this.#decoder.completion;
+  }
+
+  /** Undefined as long as the message is open. */
+  get verdict(): StreamVerdict | undefined {
+    return this.#dispatcher.verdict;
+  }
+
+  /**
+   * Bytes of the response, as they are read. Calls that they complete and that may start have started when this returns.
+   * @returns what they say, for whoever shows text to a user.
+   */
+  push(bytes: Uint8Array): readonly StreamEvent[] {
+    return this.#take(this.#decoder.push(bytes, this.#clock.nowUs()));
+  }
+
+  /** One chunk or event of an SDK, which has parsed the bytes already. */
+  chunk(chunk: object): readonly StreamEvent[] {
+    return this.push(UTF8.encode(`data: ${JSON.stringify(chunk)}\n\n`));
+  }
+
+  /** The bytes, or the SDK's chunks, have ended; also when that was an error. */
+  end(): readonly StreamEvent[] {
+    return this.#take(this.#decoder.end(this.#clock.nowUs()));
+  }
+
+  /** Nobody wants the message any more: what began early is taken back. */
+  cancel(): void {
+    this.#dispatcher.end("cancelled");
+  }
+
+  /**
+   * One result for each call, in the order of the calls, once the message has ended and all are settled; at the latest
+   * when the turn's time is up. Never rejects.
+   */
+  results(): Promise<readonly ToolResult[]> {
+    return this.#dispatcher.results;
+  }
+
+  /** The results in the form of this wire, for the next request; empty if the message was not one to answer. */
+  async messages(): Promise<readonly object[]> {
+    const results = await this.results();
+    return this.verdict === "run" ? resultMessages(this.format, results) : [];
+  }
+
+  #take(events: readonly StreamEvent[]): readonly StreamEvent[] {
+    this.#dispatcher.take(events);
+    const verdict = verdictOf(this.#decoder.completion);
+    if (verdict !== undefined) this.#dispatcher.end(verdict);
+    return events;
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * From the user's input to the finished answer: one deadline, one set of tools, and a step for each message of the model.
+ *
+ *     const turn = new Turn({ tools, deadline: "20s" });
+ *     const step = turn.step("openai-chat");
+ *     for await (const bytes of response.body) step.push(bytes);
+ *     step.end();
+ *     const messages = await step.messages();
+ */
+import { type Clock, realClock } from "../clock/index.ts";
+import type { DecodableFormat, DecoderOptions } from "../stream/index.ts";
+import { Deadline } from "./deadline.ts";
+import {
+  type AdmissibleCall,
+  type Admission,
+  type CallEvent,
+  Dispatcher,
+  type DispatchScope,
+} from "./dispatcher.ts";
+import { GRACE_US } from "./execution.ts";
+import { OpenWork } from "./open-work.ts";
+import { RunShelf } from "./run-shelf.ts";
+import { type SlotLimits, Slots } from "./slots.ts";
+import { Step } from "./step.ts";
+import { spanUs, type TimeSpan } from "./time-span.ts";
+import type { Tool } from "./tool.ts";
+import { ToolBox } from "./tool-box.ts";
+import { newCounts, type TurnCounts } from "./turn-counts.ts";
+
+export interface TurnOptions {
+  readonly tools: ToolBox | readonly Tool[];
+  /** For all of the turn, or a deadline that somebody else has set. Default: none. */
+  readonly deadline?: TimeSpan | Deadline;
+  /** Ends the turn when it aborts. */
+  readonly signal?: AbortSignal;
+  /** Bounds of this turn, or `Slots` that several turns share. */
+  readonly limits?: SlotLimits | Slots;
+  /** Asked before each run; a guardrail, an approval, a policy. What throws blocks. */
+  readonly admit?: (call: AdmissibleCall) => Admission | Promise<Admission>;
+  /** Told what happens, as it happens; may not change it. */
+  readonly observe?: (event: CallEvent) => void;
+  /** For code that ignores its signal, before it is given up. Default 20 ms. */
+  readonly grace?: TimeSpan;
+  readonly clock?: Clock;
+}
+
+export class Turn {
+  readonly deadline: Deadline;
+  readonly #scope: DispatchScope;
+
+  /** @throws MANX_TOOL_INVALID, MANX_GRAPH_INVALID, MANX_DURATION */
+  constructor(options: TurnOptions) {
+    const { tools, deadline = Number.POSITIVE_INFINITY, limits = {} } = options;
+    const clock = options.clock ?? realClock;
+    const toolBox = tools instanceof ToolBox ? tools : new ToolBox(tools);
+    const slots = limits instanceof Slots ? limits : new Slots(limits);
+    const graceUs = options.grace === undefined ? GRACE_US : spanUs(options.grace, "grace");
+    this.deadline =
+      deadline instanceof Deadline
+        ? deadline.child()
+        : Deadline.within(clock, deadline, options.signal);
+    this.#scope = {
+      deadline: this.deadline,
+      tools: toolBox,
+      slots,
+      graceUs,
+      counts: newCounts(),
+      work: new OpenWork(),
+      shelf: new RunShelf(),
+      admit: options.admit,
+      observe: options.observe,
+    };
+  }
+
+  get counts(): Readonly<TurnCounts> {
+    return this.#scope.counts;
+  }
+
+  /** Runs whose code has neither ended nor been given up. */
+  get running(): number {
+    return this.#scope.work.open;
+  }
+
+  /** The next message of the model. */
+  step<Format extends DecodableFormat>(format: Format, options?: DecoderOptions): Step<Format> {
+    return new Step(format, new Dispatcher(this.#scope), this.deadline.clock, options);
+  }
+
+  /** Headers for a model call of this turn. @throws MANX_DEADLINE if it could not finish in time. */
+  headers(least?: TimeSpan): Readonly<Record<string, string>> {
+    return this.deadline.headers(least);
+  }
+
+  /**
+   * The turn is over: what still runs is called off.
+   * @returns resolves when all of it has ended or was given up.
+   */
+  close(): Promise<void> {
+    this.#scope.shelf.clear();
+    this.deadline.cancel(new DOMException("the turn has ended", "AbortError"));
+    return this.#scope.work.whenNone();
+  }
+}
