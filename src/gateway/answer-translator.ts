@@ -2,11 +2,11 @@
 import { ManxError, toManxError } from "../core/index.ts";
 import type { StreamEvent } from "../stream/index.ts";
 import { StreamTranslator, translateError, translateResponse } from "../translate/index.ts";
-import type { EventSource } from "./stream-observer.ts";
+import type { OutgoingSource } from "./stream-observer.ts";
 import type { Translation } from "./translation.ts";
 
 /** Decodes what comes and has it ready in the other format. */
-export class TranslatingSource implements EventSource {
+export class TranslatingSource implements OutgoingSource {
   readonly #translator: StreamTranslator;
   #out: Uint8Array[] = [];
   /** Something was lost on the way, or the upstream has not finished: the caller must be told. */

@@ -3,7 +3,9 @@ import type { IncomingHttpHeaders } from "node:http";
 import { ManxError } from "../core/index.ts";
 import { parseJsonObject } from "../http/index.ts";
 import type { CallRequest, PlacedRequest } from "../policy/index.ts";
+import type { StreamFormat } from "../stream/index.ts";
 import { readTerms } from "./caller-terms.ts";
+import { canBePrefilled, type Prefill, prefillBody } from "./continuation/index.ts";
 import { requestHeaders } from "./headers.ts";
 import { carriesKey } from "./keys/index.ts";
 import type { Line, ModelRoute, ModelRoutes } from "./model-routes.ts";
@@ -47,6 +49,8 @@ export interface Outgoing {
 
 /** Bytes of a request's JSON per token of its prompt, about: English text has four a token, and JSON around it. */
 const BYTES_PER_TOKEN = 4.5;
+/** Formats whose streams can be gone on with after any frame; that of responses counts and repeats too much. */
+const SPLICED: ReadonlySet<StreamFormat | null> = new Set(["openai-chat", "anthropic-messages"]);
 const NO_PREFIX: readonly number[] = [];
 
 export class CallIntent {
@@ -61,6 +65,7 @@ export class CallIntent {
   readonly #context: IntentContext;
   readonly #peek: RequestPeek | undefined;
   #prefixIds: readonly number[] | undefined;
+  #parsed: Readonly<Record<string, unknown>> | undefined;
 
   /** @throws MANX_REQUEST_INVALID, MANX_MODEL_UNKNOWN */
   constructor(route: Route, request: ClientRequest, context: IntentContext) {
@@ -95,6 +100,33 @@ export class CallIntent {
     return this.#peek?.outputTokensMax;
   }
 
+  /** A text that breaks off may be gone on with: the policy wants it and the caller's format can be spliced. */
+  get mayContinue(): boolean {
+    const { continueByPrefill } = this.model.policy.stall;
+    return continueByPrefill && this.call.isStream && SPLICED.has(this.route.format);
+  }
+
+  /** @param tokens of the answer so far. */
+  canBePrefilled(tokens: number): boolean {
+    try {
+      return canBePrefilled(this.#read(), tokens);
+    } catch {
+      // What cannot be read cannot be added to.
+      return false;
+    }
+  }
+
+  /** Chat completions: the caller has asked for a chunk with the tokens. */
+  get wantsUsage(): boolean {
+    const { stream_options: options } = this.#read();
+    return (options as { include_usage?: unknown } | null | undefined)?.include_usage === true;
+  }
+
+  #read(): Readonly<Record<string, unknown>> {
+    this.#parsed ??= parseJsonObject(this.#request.body);
+    return this.#parsed;
+  }
+
   /**
    * For the choice of a replica.
    * @param excluded replicas that have failed with it.
@@ -107,15 +139,26 @@ export class CallIntent {
   }
 
   #prefix(): readonly number[] {
-    this.#prefixIds ??= promptShape(parseJsonObject(this.#request.body)).prefixIds;
+    this.#prefixIds ??= promptShape(this.#read()).prefixIds;
     return this.#prefixIds;
   }
 
   /**
    * @param prefix before each path at the upstream.
+   * @param prefill what of the answer there is already, to be gone on with.
    * @throws MANX_ROUTE_UNKNOWN, MANX_TRANSLATE_FIELD, MANX_REQUEST_INVALID
    */
-  outgoing(line: Line, prefix: string): Outgoing {
+  outgoing(line: Line, prefix: string, prefill?: Prefill): Outgoing {
+    const outgoing = this.#outgoing(line, prefix);
+    const { body } = outgoing.request;
+    if (prefill === undefined || body === null) return outgoing;
+    const format = outgoing.translation?.from ?? this.route.format!;
+    const { kind } = line.upstream.config;
+    const prefilled = prefillBody(body, prefill, { kind, format });
+    return { ...outgoing, request: { ...outgoing.request, body: prefilled } };
+  }
+
+  #outgoing(line: Line, prefix: string): Outgoing {
     const { upstream, model } = line;
     const between = translationFor(this.route, upstream.config);
     if (between === null) return { request: this.#asItIs(line, prefix), translation: null };

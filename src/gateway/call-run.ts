@@ -25,6 +25,7 @@ import {
 import type { UpstreamError } from "../stream/index.ts";
 import { Attempt, type Fault } from "./attempt.ts";
 import type { CallIntent } from "./call-intent.ts";
+import { type Prefill, prefillOf } from "./continuation/index.ts";
 import { DueTimer } from "./due-timer.ts";
 import { findHeader } from "./headers.ts";
 import type { Line } from "./model-routes.ts";
@@ -95,6 +96,7 @@ export class CallRun implements ReceptionEvents {
   #errorInBand: UpstreamError | undefined;
   #fault: ManxError | undefined;
   #cancelGate: Cancel | undefined;
+  #isPaused = false;
 
   constructor(options: CallRunOptions, events: CallRunEvents) {
     const { intent, clock } = options;
@@ -102,7 +104,9 @@ export class CallRun implements ReceptionEvents {
     this.#intent = intent;
     this.#clock = clock;
     this.#events = events;
-    this.#call = new Call(intent.call, intent.model.call);
+    this.#call = new Call(intent.call, intent.model.call, {
+      canContinue: () => this.#canContinue(),
+    });
     this.#timer = new DueTimer(clock, () => this.#obey(this.#call.advance(clock.nowUs())));
   }
 
@@ -132,11 +136,13 @@ export class CallRun implements ReceptionEvents {
 
   /** The client does not read. */
   pause(): void {
+    this.#isPaused = true;
     this.#call.pause(this.#clock.nowUs());
     this.#winner?.attempt.pause();
   }
 
   resume(): void {
+    this.#isPaused = false;
     this.#call.resume(this.#clock.nowUs());
     this.#winner?.attempt.resume();
     this.#arm();
@@ -183,7 +189,7 @@ export class CallRun implements ReceptionEvents {
     try {
       seat = upstream.take(this.#intent.placed(upstream.wantsPrefix, failed));
       if (seat === undefined) throw new ManxError("MANX_UPSTREAM_DOWN", { where: upstream.name });
-      this.#send(number, line, seat, fresh);
+      this.#send(number, line, seat, { fresh, cause });
     } catch (thrown) {
       if (this.#running.has(number)) this.#cancel(number);
       else if (seat !== undefined) upstream.end(seat, "cancelled");
@@ -191,13 +197,19 @@ export class CallRun implements ReceptionEvents {
     }
   }
 
-  #send(number: number, line: Line, seat: Seat, fresh: boolean): void {
-    const { request, translation } = this.#intent.outgoing(line, seat.prefix);
+  #send(number: number, line: Line, seat: Seat, how: { fresh: boolean; cause: BeginCause }): void {
+    const intent = this.#intent;
+    const prefill = how.cause === "continue" ? this.#prefill() : undefined;
+    const { request, translation } = intent.outgoing(line, seat.prefix, prefill);
+    const continues =
+      prefill && this.#winner!.reception.continuedBy(translation, prefill, intent.wantsUsage);
     const reception = new Reception(
       {
         attempt: number,
-        format: this.#intent.route.format,
+        format: intent.route.format,
         translation,
+        keepsText: intent.mayContinue,
+        ...(continues !== undefined && { continues }),
         receivedUs: this.#intent.call.receivedUs,
         heldUs: this.#options.heldUs,
         nowUs: () => this.#clock.nowUs(),
@@ -206,7 +218,19 @@ export class CallRun implements ReceptionEvents {
     );
     const attempt = new Attempt({ pool: seat.pool, clock: this.#clock }, request, reception);
     this.#running.set(number, { attempt, reception, line, seat });
-    attempt.start({ fresh });
+    attempt.start({ fresh: how.fresh });
+  }
+
+  /** What the caller has is a text that another attempt can be given. */
+  #canContinue(): boolean {
+    const transcript = this.#winner?.reception.transcript;
+    if (transcript?.canContinue !== true) return false;
+    return this.#intent.canBePrefilled(transcript.tokens);
+  }
+
+  #prefill(): Prefill {
+    const { text, tokens } = this.#winner!.reception.transcript!;
+    return prefillOf(text, tokens);
   }
 
   /** Nothing was sent: no replica may be asked, or the call cannot be put in the target's terms. */
@@ -241,6 +265,7 @@ export class CallRun implements ReceptionEvents {
     this.#cancelGate?.();
     const { reception } = running;
     this.#writeHead(reception, number);
+    if (this.#isPaused) running.attempt.pause();
     const held = reception.deliver();
     if (held.length > 0) this.#events.onBytes(held);
   }
@@ -281,7 +306,8 @@ export class CallRun implements ReceptionEvents {
     const { line, seat } = this.#running.get(number)!;
     const { isStream } = this.#intent.call;
     if (isStream) line.upstream.firstOutput(seat);
-    this.#events.onContent(nowUs - (this.records[number]?.sentUs ?? nowUs), isStream);
+    const { cause, sentUs } = this.records[number]!;
+    if (cause !== "continue") this.#events.onContent(nowUs - (sentUs ?? nowUs), isStream);
     this.#obey(this.#call.content(number, nowUs));
   }
 

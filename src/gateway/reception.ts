@@ -17,11 +17,18 @@ import { ManxError, toManxError } from "../core/index.ts";
 import type { StreamFormat, UpstreamError } from "../stream/index.ts";
 import { TranslatingSource, translateRefusal, translateWhole } from "./answer-translator.ts";
 import type { AttemptSink, Fault } from "./attempt.ts";
+import {
+  ContinuedSource,
+  PassingSource,
+  type Prefill,
+  promptTokens,
+  Transcript,
+} from "./continuation/index.ts";
 import { type ResponseHead, responseHead, translatedHead } from "./headers.ts";
 import { isCutShort } from "./json-end-check.ts";
 import { type CountedTokens, errorInJson, JsonObserver, usageInJson } from "./json-observer.ts";
 import type { BodyObserver, Ending } from "./observer.ts";
-import { StreamObserver } from "./stream-observer.ts";
+import { type OutgoingSource, StreamObserver } from "./stream-observer.ts";
 import type { Translation } from "./translation.ts";
 import { incompleteError } from "./upstream-fault.ts";
 
@@ -50,6 +57,17 @@ export interface ReceptionOptions {
   /** How long the caller has held the answer up so far, in µs: time that is not the upstream's. */
   readonly heldUs: () => number;
   readonly nowUs: () => number;
+  /** Its text may have to be gone on with: it is kept, and goes out in whole frames. */
+  readonly keepsText: boolean;
+  /** The answer whose rest this is. */
+  readonly continues?: Continued;
+}
+
+/** An answer that broke off, for the one that goes on with it. */
+export interface Continued {
+  /** Of the whole. */
+  readonly stream: StreamObserver;
+  readonly source: ContinuedSource;
 }
 
 const HELD_BYTES_MAX = 256 * 1024;
@@ -64,7 +82,7 @@ export class Reception implements AttemptSink {
   #heldBytes = 0;
   #isDelivered = false;
   #observer: BodyObserver | undefined;
-  #translating: TranslatingSource | undefined;
+  #translating: OutgoingSource | undefined;
   #jsonUsage: CountedTokens | undefined;
   status = 0;
   /** All of a refusal's body is here. */
@@ -91,7 +109,32 @@ export class Reception implements AttemptSink {
     const isBeside = (translation?.from ?? format) === "anthropic-messages";
     const beside = isBeside ? (cacheReadTokens ?? 0) + (cacheWriteTokens ?? 0) : 0;
     const cachedTokens = cacheReadTokens ?? 0;
-    return { inputTokens: inputTokens + beside, outputTokens, cachedTokens };
+    // What was computed twice is paid for twice.
+    const again = this.#options.continues?.source.extraTokens ?? 0;
+    return { inputTokens: inputTokens + beside + again, outputTokens, cachedTokens };
+  }
+
+  /** What it has said so far, if it is kept. */
+  get transcript(): Transcript | undefined {
+    return this.stream?.transcript;
+  }
+
+  /** What another upstream needs to go on with it. @param next that upstream's translation. */
+  continuedBy(next: Translation | null, prefill: Prefill, includeUsage: boolean): Continued {
+    const { translation, format } = this.#options;
+    const stream = this.stream!;
+    const { id, model, usage, frame } = stream.transcript!;
+    const from = translation?.from ?? format!;
+    const passing = this.#translating instanceof PassingSource ? this.#translating : undefined;
+    const source = new ContinuedSource({
+      ...{ from: next?.from ?? format!, to: format!, prefill, includeUsage },
+      id: id ?? translation?.id ?? "",
+      model: translation?.model ?? model ?? "",
+      createdS: translation?.createdS ?? passing?.createdS ?? 0,
+      promptTokens: usage?.inputTokens == null ? null : promptTokens(usage, from),
+      frames: frame + 1,
+    });
+    return { stream, source };
   }
 
   /** As the upstream sent them, names and values in turn. */
@@ -138,16 +181,27 @@ export class Reception implements AttemptSink {
   }
 
   #observerFor(head: ResponseHead): BodyObserver | undefined {
-    const { format, translation, receivedUs } = this.#options;
+    const { format, translation, receivedUs, continues } = this.#options;
+    if (continues !== undefined) return this.#goOn(continues, head);
     if (head.isEncoded) {
       if (translation === null) return undefined;
       throw new ManxError("MANX_TRANSLATE_ANSWER", { got: "a compressed answer" });
     }
     if (head.isJson) return new JsonObserver(head.isUnsized);
     if (!head.isEventStream || format === null) return undefined;
-    if (translation === null) return new StreamObserver(format, receivedUs);
-    this.#translating = new TranslatingSource(translation);
-    return new StreamObserver(this.#translating, receivedUs);
+    if (translation !== null) this.#translating = new TranslatingSource(translation);
+    else if (this.#options.keepsText) this.#translating = new PassingSource(format);
+    const transcript = this.#options.keepsText ? new Transcript() : undefined;
+    return new StreamObserver(this.#translating ?? format, receivedUs, transcript);
+  }
+
+  #goOn({ stream, source }: Continued, head: ResponseHead): BodyObserver {
+    if (!head.isEventStream || head.isEncoded) {
+      throw new ManxError("MANX_TRANSLATE_ANSWER", { expected: "an event stream in the clear" });
+    }
+    this.#translating = source;
+    stream.goOn(source);
+    return stream;
   }
 
   onData(chunk: Buffer, nowUs: number): void {

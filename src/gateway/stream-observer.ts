@@ -11,20 +11,29 @@ import {
   type TokenUsage,
   type UpstreamError,
 } from "../stream/index.ts";
+import type { Transcript } from "./continuation/transcript.ts";
 import type { BodyObserver, Ending } from "./observer.ts";
 
 /** A decoder, or what decodes on the way to something else. */
 export interface EventSource {
-  push(bytes: Uint8Array, atUs: number): readonly StreamEvent[];
+  push(bytes: Buffer, atUs: number): readonly StreamEvent[];
   end(atUs: number): readonly StreamEvent[];
   readonly completion: Completion;
+}
+
+/** What decodes on the way to the caller's bytes. */
+export interface OutgoingSource extends EventSource {
+  /** What has become ready for the caller since the last call. */
+  take(): Buffer;
+  /** After `end`: something was lost, or the upstream has not finished; the caller must be told. */
+  readonly isBroken: boolean;
 }
 
 /** Bounds memory, and the work at the end of a stream: about an hour of tokens at 30 a second. */
 const SAMPLES_MAX = 100_000;
 
 export class StreamObserver implements BodyObserver {
-  readonly #source: EventSource;
+  #source: EventSource;
   readonly #timeline: StreamTimeline;
   #ending: Ending | undefined;
   /** The model has put something out, or said that it will not: there is something to deliver. */
@@ -33,15 +42,28 @@ export class StreamObserver implements BodyObserver {
   hasProgress = false;
   isThinking = true;
   error: UpstreamError | undefined;
+  readonly transcript: Transcript | undefined;
 
-  /** @param intendedUs when the request came; the clock of every instant here stands still while the client holds up. */
-  constructor(source: EventSource | StreamFormat, intendedUs: number) {
+  /**
+   * @param intendedUs when the request came; the clock of every instant here stands still while the client holds up.
+   * @param transcript what was said, where it may have to be gone on with.
+   */
+  constructor(source: EventSource | StreamFormat, intendedUs: number, transcript?: Transcript) {
+    this.transcript = transcript;
     this.#source = typeof source === "string" ? createDecoder(source) : source;
     this.#timeline = new StreamTimeline({
       intendedUs,
       chunksKeptMax: SAMPLES_MAX,
       itlSamplesMax: SAMPLES_MAX,
     });
+  }
+
+  /** What it has seen broke off; its times and counts go on with another source, for the caller's one stream. */
+  goOn(source: EventSource): void {
+    this.#source = source;
+    this.#ending = undefined;
+    this.hasContent = false;
+    this.error = undefined;
   }
 
   push(bytes: Buffer, nowUs: number): void {
@@ -59,6 +81,7 @@ export class StreamObserver implements BodyObserver {
   }
 
   #note(event: StreamEvent): void {
+    this.transcript?.note(event);
     if (!isProgress(event)) return;
     this.hasProgress = true;
     if (event.type === "error") {

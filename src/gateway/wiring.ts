@@ -76,6 +76,7 @@ function routeOf(model: ModelConfig, { config, upstreams, index }: RouteParts): 
       order,
       weight,
       sharesLimits: lines[at]!.upstream.credentials !== null,
+      canPrefill: lines[at]!.upstream.config.canPrefill,
       breaker: policy.breaker,
     });
   });
