@@ -10,7 +10,7 @@ import type { StreamMetrics } from "../stream/index.ts";
 import { GuardMetrics } from "./guardrails/guard-metrics.ts";
 import { RouteHistogram } from "./route-histogram.ts";
 import type { Outcome } from "./upstream-fault.ts";
-import type { UpstreamPool } from "./upstream-pool.ts";
+import type { PoolCounts, UpstreamPool } from "./upstream-pool.ts";
 
 /** About ten a decade around what matters: a factor of 1.25 where budgets lie, more at the ends. */
 const TTFT_BUCKETS_S = [
@@ -29,6 +29,24 @@ const E2E_BUCKETS_S = [
 const OVERHEAD_BUCKETS_S = [
   0.00005, 0.0001, 0.0002, 0.0003, 0.0005, 0.00075, 0.001, 0.0015, 0.002, 0.003, 0.005, 0.01, 0.025,
   0.1,
+];
+
+/** Name, help, and what is added up over the pools. */
+const POOL_COUNTERS: readonly [string, string, (counts: PoolCounts) => number][] = [
+  ["connections_opened_total", "Upstream connections opened", ({ opened }) => opened],
+  ["connections_warmed_total", "Of these, ahead of need", ({ warmed }) => warmed],
+  [
+    "connections_resumed_total",
+    "Of these, with a TLS session of an earlier connection",
+    ({ resumed }) => resumed,
+  ],
+  ["connections_multiplexed_total", "Of these, over HTTP/2", ({ multiplexed }) => multiplexed],
+  ["connections_failed_total", "Could not be opened", ({ failed }) => failed],
+  ["dns_seconds_total", "In DNS, for the connections opened", ({ dnsUs }) => dnsUs / US_PER_S],
+  ["tcp_seconds_total", "In TCP handshakes of those", ({ tcpUs }) => tcpUs / US_PER_S],
+  ["tls_seconds_total", "In TLS handshakes of those", ({ tlsUs }) => tlsUs / US_PER_S],
+  ["requests_on_warm_total", "Requests on an open connection", ({ reused }) => reused],
+  ["reuse_races_total", "Kept connections that a request found dead", ({ raced }) => raced],
 ];
 
 export interface EndedRequest {
@@ -116,62 +134,14 @@ export class GatewayMetrics {
     gauge("connections_idle", "Open upstream connections without a request", () =>
       sum((pool) => pool.idle),
     );
-    const counts: [string, string, () => number][] = [
-      [
-        "connections_opened_total",
-        "Upstream connections opened",
-        () => sum((pool) => pool.counts.opened),
-      ],
-      [
-        "connections_warmed_total",
-        "Of these, ahead of need",
-        () => sum((pool) => pool.counts.warmed),
-      ],
-      [
-        "connections_resumed_total",
-        "Of these, with a TLS session of an earlier connection",
-        () => sum((pool) => pool.counts.resumed),
-      ],
-      [
-        "connections_multiplexed_total",
-        "Of these, over HTTP/2",
-        () => sum((pool) => pool.counts.multiplexed),
-      ],
-      [
-        "dns_seconds_total",
-        "Time in DNS of the connections opened",
-        () => sum((pool) => pool.counts.dnsUs) / US_PER_S,
-      ],
-      [
-        "tcp_seconds_total",
-        "Time in TCP handshakes of the connections opened",
-        () => sum((pool) => pool.counts.tcpUs) / US_PER_S,
-      ],
-      [
-        "tls_seconds_total",
-        "Time in TLS handshakes of the connections opened",
-        () => sum((pool) => pool.counts.tlsUs) / US_PER_S,
-      ],
-      [
-        "reuse_races_total",
-        "Kept connections that a request found dead",
-        () => sum((pool) => pool.counts.raced),
-      ],
-      ["connections_failed_total", "Could not be opened", () => sum((pool) => pool.counts.failed)],
-      [
-        "requests_on_warm_total",
-        "Requests on an open connection",
-        () => sum((pool) => pool.counts.reused),
-      ],
-    ];
-    for (const [name, help, read] of counts) {
+    for (const [name, help, of] of POOL_COUNTERS) {
       new Counter({
         name: `manx_gateway_upstream_${name}`,
         help,
         registers: [this.#registry],
         collect() {
           this.reset();
-          this.inc(read());
+          this.inc(sum(({ counts }) => of(counts)));
         },
       });
     }

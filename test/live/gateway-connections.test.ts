@@ -157,6 +157,36 @@ describe("a kept connection that dies as a request goes out", () => {
   });
 });
 
+describe("how long a connection may be unused", () => {
+  async function shownLimit(gateway: { readonly url: string }): Promise<unknown[]> {
+    const { text } = await answer(`${gateway.url}/health?verbose`, { method: "GET" });
+    const [{ connections }] = JSON.parse(text).upstreams;
+    return [connections[0].idleLimitS, connections[0].idleLimitFrom];
+  }
+
+  it("is below what the upstream says", async () => {
+    const hinting = json(200, { ok: true }, { "keep-alive": "timeout=5" });
+    const { chatUrl, gateway } = await liveGateway(() => [{ bytes: hinting }], { preconnect: 0 });
+    expect(await shownLimit(gateway)).toEqual([120, "configured"]);
+    await answer(chatUrl);
+    expect(await shownLimit(gateway)).toEqual([4, "hint"]);
+  });
+
+  it("is learnt from a request that was lost", async () => {
+    const { chatUrl, gateway } = await liveGateway(
+      (hit) => (hit.connection === 1 && hit.body === '{"again":1}' ? [{ end: "rst" }] : ok),
+      { preconnect: 0 },
+    );
+    await answer(chatUrl);
+    await sleep(2_000);
+    expect((await answer(chatUrl, { body: '{"again":1}' })).status).toBe(200);
+    const [limitS, from] = await shownLimit(gateway);
+    expect(from).toBe("learnt");
+    expect(limitS).toBeGreaterThanOrEqual(1.4);
+    expect(await metric(gateway, "manx_gateway_upstream_reuse_races_total")).toBe(1);
+  });
+});
+
 describe("limits", () => {
   it("answers 429 with Retry-After over the number of upstream connections, and serves again after it", async () => {
     const { chatUrl, gateway } = await liveGateway(() => [{ afterMs: 150, ...ok[0] }], {

@@ -388,5 +388,6 @@ describe("a connection that breaks", () => {
     await until(() => upstream.sessions.size === 1);
     for (const session of upstream.sessions) session.close();
     await until(() => gateway.connections().opened === 2 && gateway.connections().idle === 1);
+    expect(upstream.connections).toBe(2);
   });
 });

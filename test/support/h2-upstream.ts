@@ -35,6 +35,8 @@ export interface H2Upstream {
   readonly streamsMost: number;
   /** With `allowHTTP1`: to every request over HTTP/1.1. */
   answerH1(json: string): void;
+  /** As a restart does: sessions of before cannot be resumed. */
+  setTicketKeys(keys: Buffer): void;
   close(): Promise<void>;
 }
 
@@ -50,6 +52,7 @@ export async function startH2Upstream(
   const sessions = new Set<ServerHttp2Session>();
   const numbers = new Map<ServerHttp2Session, number>();
   const sockets = new Set<TLSSocket>();
+  const open = new Map<ServerHttp2Session, number>();
   const calls: H2Call[] = [];
   const counts = { connections: 0, resumed: 0, streamsMost: 0 };
   server.on("secureConnection", (socket: TLSSocket) => {
@@ -63,29 +66,17 @@ export async function startH2Upstream(
   server.on("session", (session) => {
     sessions.add(session);
     numbers.set(session, numbers.size + 1);
-    session.on("error", () => undefined);
-    session.once("close", () => sessions.delete(session));
+    session.on("error", () => undefined).once("close", () => sessions.delete(session));
   });
-  const open = new Map<ServerHttp2Session, number>();
   server.on("stream", (stream, headers) => {
     const session = stream.session as ServerHttp2Session;
-    const now = (open.get(session) ?? 0) + 1;
-    open.set(session, now);
-    counts.streamsMost = Math.max(counts.streamsMost, now);
-    stream.once("close", () => open.set(session, open.get(session)! - 1));
-    stream.on("error", () => undefined);
+    counts.streamsMost = Math.max(counts.streamsMost, trackStream(open, session, stream));
     const parts: Buffer[] = [];
     stream.on("data", (part: Buffer) => parts.push(part));
     stream.once("end", () => {
       const body = Buffer.concat(parts).toString("utf8");
-      const call = {
-        stream,
-        session,
-        headers,
-        body,
-        number: calls.length + 1,
-        connection: numbers.get(session)!,
-      };
+      const place = { number: calls.length + 1, connection: numbers.get(session)! };
+      const call = { stream, session, headers, body, ...place };
       calls.push(call);
       play(call);
     });
@@ -113,6 +104,7 @@ export async function startH2Upstream(
     },
     sessions,
     calls,
+    setTicketKeys: (keys) => server.setTicketKeys(keys),
     answerH1: (json) => {
       overH1 = json;
     },
@@ -121,4 +113,17 @@ export async function startH2Upstream(
       return new Promise((resolve) => server.close(() => resolve()));
     },
   };
+}
+
+/** @returns how many its connection has now. */
+function trackStream(
+  open: Map<ServerHttp2Session, number>,
+  session: ServerHttp2Session,
+  stream: ServerHttp2Stream,
+): number {
+  const now = (open.get(session) ?? 0) + 1;
+  open.set(session, now);
+  stream.once("close", () => open.set(session, open.get(session)! - 1));
+  stream.on("error", () => undefined);
+  return now;
 }

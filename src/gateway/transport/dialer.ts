@@ -58,6 +58,7 @@ export class Dialer {
       done(error, dialed);
     };
     const startUs = clock.nowUs();
+    /** @param addresses none if the host is one. */
     const connect = (error: Error | null, addresses: Addresses): void => {
       if (isOver) return;
       if (error !== null) finish(error, undefined);
@@ -98,7 +99,7 @@ export class Dialer {
       const marks: ConnectionMarks = {
         reuse: this.isSecure && (socket as TLSSocket).isSessionReused() ? "resumed" : "new",
         protocol: this.#protocolOf(socket),
-        dnsUs: resolvedUs - way.startUs,
+        dnsUs: way.addresses.length === 0 ? 0 : resolvedUs - way.startUs,
         tcpUs: connectedUs - resolvedUs,
         tlsUs: this.isSecure ? clock.nowUs() - connectedUs : 0,
       };

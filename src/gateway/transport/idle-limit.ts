@@ -21,7 +21,7 @@ export interface IdleState {
 /** For the time that a request needs to get there. */
 export const HINT_MARGIN_US = US_PER_S;
 /** Never learnt to be shorter: what closes sooner than this is no idle limit. */
-export const IDLE_US_MIN = US_PER_S;
+const IDLE_US_MIN = US_PER_S;
 const SEEN_MAX = 16;
 const REMEMBERED_US = 3_600 * US_PER_S;
 /** One lost request alone. */
