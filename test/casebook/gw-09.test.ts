@@ -1,7 +1,11 @@
-/** GW-09 — Ping is life, not progress: two clocks (the measuring; the policy that acts on it is the gateway's). */
+/** GW-09 — Ping is life, not progress: two clocks; as they are measured, and at a twentieth of the time through the gateway. */
 import { describe, expect, it } from "vitest";
 import { US_PER_S } from "../../src/core/index.ts";
+import { CALL_POLICY } from "../../src/policy/index.ts";
 import { createDecoder, LiveProgress, type Silence } from "../../src/stream/index.ts";
+import { answer } from "../support/http-call.ts";
+import { liveGateway, requests } from "../support/live-gateway.ts";
+import { chunk, EVENT_STREAM_HEAD, LAST_CHUNK, type Step } from "../support/replay-server.ts";
 import { bytesOf, messagesWire } from "../support/wire-text.ts";
 
 const LIMITS = {
@@ -120,5 +124,75 @@ describe("GW-09: a stream that is alive", () => {
     const progress = new LiveProgress(0);
     progress.excuse(30 * US_PER_S);
     expect(progress.nextSilence(LIMITS).dueUs).toBe(90 * US_PER_S);
+  });
+});
+
+const MS_PER_S = 50;
+
+/** The frames at their instants, in parts of a second, after a head at 0. */
+function script(frames: ReadonlyArray<readonly [number, { readonly type: string }]>): Step[] {
+  let beforeS = 0;
+  const steps = frames.map(([atS, frame]): Step => {
+    const afterMs = (atS - beforeS) * MS_PER_S;
+    beforeS = atS;
+    return { afterMs, bytes: chunk(messagesWire(frame)) };
+  });
+  return [{ bytes: EVENT_STREAM_HEAD }, ...steps, { bytes: LAST_CHUNK }];
+}
+
+const inS = (seconds: number): number => seconds * MS_PER_S * 1_000;
+const policy = {
+  retry: { ...CALL_POLICY.retry, attemptsMax: 1 },
+  timeouts: {
+    ...CALL_POLICY.timeouts,
+    firstContentUs: inS(180),
+    lifeGapUs: inS(60),
+    progressGapUs: inS(45),
+    thinkingGapUs: inS(180),
+  },
+};
+const pingsAt = (...instants: number[]) => instants.map((atS) => [atS, PING] as const);
+const EMPTY_DELTAS = Array.from({ length: 9 }, (_, at) => [12 + at * 10, NOTHING] as const);
+const FINISH = { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: {} } as never;
+
+describe("GW-09, through the gateway: a stream that", () => {
+  it.concurrent.for([
+    {
+      name: "(A) pings and says nothing more ends with an error in band",
+      frames: [[0, START], [1, block("text")], [1, TEXT], ...pingsAt(16, 31, 46, 61, 76, 91)],
+      outcome: { status: 200, outcome: "timeout_progress" },
+      says: 'phase \\"progress\\"',
+    },
+    {
+      name: "(B) thinks is left alone",
+      frames: [
+        ...[[0, START] as const, [1, block("thinking")] as const],
+        ...pingsAt(28, 58, 88),
+        ...[[95, THOUGHT] as const, [100, TEXT] as const, [101, FINISH] as const],
+        [101, STOP],
+      ],
+      outcome: { status: 200, outcome: "ok" },
+      says: "message_stop",
+    },
+    {
+      name: "(C) has a head and nothing else is a status",
+      frames: [[120, PING]],
+      outcome: { status: 504, outcome: "timeout_gap" },
+      says: 'phase \\"gap\\"',
+    },
+    {
+      name: "(D) sends empty deltas ends with an error in band",
+      frames: [[0, START], [1, block("text")], [1, TEXT], [2, block("tool_use")], ...EMPTY_DELTAS],
+      outcome: { status: 200, outcome: "timeout_progress" },
+      says: 'phase \\"progress\\"',
+    },
+  ])("$name", async ({ frames, outcome, says }, { onTestFinished }) => {
+    const steps = script(frames as never);
+    const { messagesUrl, gateway } = await liveGateway(() => steps, { policy }, onTestFinished);
+    const { status, text } = await answer(messagesUrl);
+    expect(status).toBe(outcome.status);
+    expect(text).toContain(says);
+    expect(text.includes("message_stop")).toBe(outcome.outcome === "ok");
+    expect(await requests(gateway, { route: "messages", ...outcome })).toBe(1);
   });
 });
