@@ -63,6 +63,8 @@ export const ERROR_EXAMPLES: Readonly<Partial<Record<ErrorCode, ErrorParts>>> = 
   MANX_URL: { where: "--upstream", expected: "an http or https URL", got: '"localhost:8000"' },
   MANX_FILE_UNREADABLE: { where: "traces/monday.csv", got: "ENOENT" },
   MANX_OUTPUT_UNWRITABLE: { where: "out/result.json", got: "EACCES" },
+  MANX_LOG_UNWRITABLE: { where: "/var/log/manx/access.jsonl", got: "ENOSPC" },
+  MANX_TRACES_UNSENT: { where: "http://127.0.0.1:4318/v1/traces", got: "ECONNREFUSED" },
   MANX_TRACE_FORMAT: { where: "traces/monday.txt", got: 'a first line of "hello"' },
   MANX_TRACE_ROWS: {
     where: "traces/monday.csv:17",

@@ -74,8 +74,10 @@ async function watchFile(
   const { keys } = gateway.config;
   const paths = [flags.config!, ...(keys.source === "file" ? [keys.path] : [])];
   const say = (text: string): unknown => io.stderr.write(`gateway: ${text}\n`);
-  const refuse = (error: ManxError): unknown =>
+  const refuse = (error: ManxError): void => {
+    gateway.reloadFailed();
     io.stderr.write(`${renderError(error)}\ngateway: runs on as before\n`);
+  };
   const watch = new ConfigWatch(
     {
       paths,

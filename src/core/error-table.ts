@@ -91,6 +91,16 @@ export const ERROR_TABLE = {
     exit: 2,
     hint: "choose another path with --output",
   },
+  MANX_LOG_UNWRITABLE: {
+    summary: "the access log cannot be written; requests go on, lines are dropped and counted",
+    exit: 2,
+    hint: "make room, or let this user write there; it is tried again by itself",
+  },
+  MANX_TRACES_UNSENT: {
+    summary: "traces cannot be sent; requests go on, traces are dropped and counted",
+    exit: 4,
+    hint: "check otlp.url and that a collector takes OTLP over HTTP there",
+  },
   MANX_TRACE_FORMAT: {
     summary: "a trace is in no format that Manx knows",
     exit: 2,

@@ -27,7 +27,7 @@ import { type Denied, SharedGate, type SharedLimits } from "./shared-state/index
 
 export interface Waiting {
   /** Its turn has come. */
-  admitted(waitedUs: number): void;
+  admitted(lane: string): void;
   refused(refusal: Refused): void;
 }
 
@@ -105,19 +105,18 @@ export class AdmissionDesk {
     this.#timer.arm(this.#admission.nextDueUs);
   }
 
-  #admit({ id, waitedUs, tokens }: Admitted): void {
+  #admit({ id, lane, tokens }: Admitted): void {
     const tenant = this.#entered.get(id)?.tenant;
     if (tenant === undefined) return;
     const limit = this.#admission.limitsOf(tenant);
     if (this.#gate === null || !isLimited(limit)) {
-      this.#take(id)?.waiting.admitted(waitedUs);
+      this.#take(id)?.waiting.admitted(lane);
       return;
     }
-    const askedUs = this.#clock.nowUs();
     this.#tenants.set(id, tenant);
     this.#gate.ask(id, { tenant, limit, tokens }, (denied) => {
       if (denied !== undefined) this.#defer(id, tenant, denied);
-      else this.#take(id)?.waiting.admitted(waitedUs + this.#clock.nowUs() - askedUs);
+      else this.#take(id)?.waiting.admitted(lane);
     });
   }
 

@@ -31,18 +31,19 @@ import { findHeader } from "./headers.ts";
 import type { Line } from "./model-routes.ts";
 import type { Ending } from "./observer.ts";
 import { Reception, type ReceptionEvents } from "./reception.ts";
+import { type AttemptSeen, AttemptsSeen, type CallIdentity, markAttempt } from "./seeing/index.ts";
 import { timelineMarks } from "./timeline-marks.ts";
-import type { ConnectionMarks } from "./transport/connection-marks.ts";
 import type { Seat } from "./upstream.ts";
 
 export interface CallRunEvents {
-  onBegin(cause: BeginCause): void;
   /** The first attempt is on its way. */
-  onSent(isWarm: boolean, nowUs: number): void;
+  onSent(nowUs: number): void;
   /** Of the first attempt that has one. */
   onFirstHead(nowUs: number): void;
   /** The model's first output. */
   onContent(ttftUs: number, isStream: boolean): void;
+  /** Of the stream that is delivered. @param atUs on the clock that stands still while the client holds up. */
+  onFirstOutput(upstream: string, atUs: number): void;
   /** @param canAppend see `Delivery.head`. @returns nothing; the body follows. */
   onHead(status: number, headers: string[], canAppend: boolean): void;
   onBytes(chunk: Buffer): void;
@@ -72,6 +73,10 @@ export interface CallRunOptions {
   readonly clock: Clock;
   /** The request was there, whole. */
   readonly readyUs: number;
+  /** null: it is part of no caller's trace. */
+  readonly identity: CallIdentity | null;
+  /** How long it has waited to be let in. */
+  readonly queuedUs: () => number;
   /** How long the client has held the answer up so far. */
   readonly heldUs: () => number;
 }
@@ -84,10 +89,9 @@ export class CallRun implements ReceptionEvents {
   readonly #call: Call;
   readonly #timer: DueTimer;
   readonly #running = new Map<number, Running>();
+  readonly #seen = new AttemptsSeen();
   /** Replicas that have failed, by target. */
   readonly #failedReplicas = new Map<number, number[]>();
-  /** By attempt, of those that were sent: how each came by its connection. */
-  readonly connections: (ConnectionMarks | undefined)[] = [];
   #winner: Running | undefined;
   #hasHead = false;
   #hasWrittenHead = false;
@@ -116,6 +120,11 @@ export class CallRun implements ReceptionEvents {
 
   get records(): readonly AttemptRecord[] {
     return this.#call.records;
+  }
+
+  /** The attempts so far, with what was seen of each. */
+  seenAttempts(): AttemptSeen[] {
+    return this.#seen.with(this.records);
   }
 
   /** The answer that was delivered, or is being. */
@@ -151,12 +160,17 @@ export class CallRun implements ReceptionEvents {
   /** For the client's own timeline: what the gateway took, what the upstream took, and on which connection. */
   marks(number: number): string[] {
     const nowUs = this.#clock.nowUs();
+    const { readyUs, queuedUs } = this.#options;
+    const { records } = this;
     return timelineMarks({
-      readyUs: this.#options.readyUs,
-      sentUs: this.records[number]?.sentUs ?? nowUs,
+      readyUs,
+      queuedUs: queuedUs(),
+      firstBeganUs: records[0]?.beganUs ?? nowUs,
+      beganUs: records[number]?.beganUs ?? nowUs,
+      sentUs: records[number]?.sentUs ?? nowUs,
       nowUs,
-      connection: this.connections[number],
-      attempts: this.records.length,
+      connection: this.#seen.connection(number),
+      attempts: records.length,
     });
   }
 
@@ -180,9 +194,10 @@ export class CallRun implements ReceptionEvents {
   }
 
   #begin({ attempt: number, target, fresh, cause }: CallDecision & { do: "begin" }): void {
-    this.#events.onBegin(cause);
     const line = this.#intent.model.lines[target]!;
     const { upstream } = line;
+    const { name } = this.#intent.model.call.targets[target]!;
+    this.#seen.begin(number, upstream.config, name);
     const failed = this.#failedReplicas.get(target) ?? [];
     let seat: Seat | undefined;
     // Whatever a body does to its readers ends this call, and never what has called this: a timer, another call's end.
@@ -203,6 +218,9 @@ export class CallRun implements ReceptionEvents {
     const { request, translation } = intent.outgoing(line, seat.prefix, prefill);
     const continues =
       prefill && this.#winner!.reception.continuedBy(translation, prefill, intent.wantsUsage);
+    const { identity } = this.#options;
+    if (identity !== null) markAttempt(request.headers, identity, number);
+    this.#seen.place(number, seat.pool.origin);
     const reception = new Reception(
       {
         attempt: number,
@@ -263,7 +281,9 @@ export class CallRun implements ReceptionEvents {
     const running = this.#running.get(number)!;
     this.#winner = running;
     this.#cancelGate?.();
-    const { reception } = running;
+    const { reception, line } = running;
+    const outputUs = reception.stream?.firstOutputUs;
+    if (outputUs !== undefined) this.#events.onFirstOutput(line.upstream.name, outputUs);
     this.#writeHead(reception, number);
     if (this.#isPaused) running.attempt.pause();
     const held = reception.deliver();
@@ -288,14 +308,14 @@ export class CallRun implements ReceptionEvents {
   }
 
   sent(number: number, nowUs: number): void {
-    this.connections[number] = this.#running.get(number)?.attempt.marks;
+    this.#seen.sent(number, this.#running.get(number)?.attempt.marks);
     this.#call.sent(number, nowUs);
-    if (number === 0) this.#events.onSent(this.#running.get(0)?.attempt.isWarm ?? true, nowUs);
+    if (number === 0) this.#events.onSent(nowUs);
     this.#arm();
   }
 
   head(number: number, status: number, nowUs: number): void {
-    this.#noteFirstHead(nowUs);
+    this.#noteHead(number, nowUs);
     this.#call.head(number, status, nowUs);
     this.#arm();
     const { gateUs } = this.#intent.model.policy;
@@ -311,7 +331,8 @@ export class CallRun implements ReceptionEvents {
     this.#obey(this.#call.content(number, nowUs));
   }
 
-  #noteFirstHead(nowUs: number): void {
+  #noteHead(number: number, nowUs: number): void {
+    this.#seen.head(number, this.#running.get(number)?.reception.rawHeaders);
     if (this.#hasHead) return;
     this.#hasHead = true;
     this.#events.onFirstHead(nowUs);
@@ -339,7 +360,7 @@ export class CallRun implements ReceptionEvents {
   refused(number: number, nowUs: number): void {
     const { reception } = this.#running.get(number)!;
     const { rawHeaders, status } = reception;
-    this.#noteFirstHead(nowUs);
+    this.#noteHead(number, nowUs);
     this.#refused = reception.isWhole ? reception : undefined;
     const isBusy = status === 429 || status === 503 || status === 529;
     // A body that is larger than any error is not waited for.

@@ -10,13 +10,7 @@
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../clock/index.ts";
 import { ManxError } from "../core/index.ts";
-import type {
-  BeginCause,
-  CallFailure,
-  GuardRefusal,
-  GuardResult,
-  Refused,
-} from "../policy/index.ts";
+import type { CallFailure, GuardRefusal, GuardResult, Refused } from "../policy/index.ts";
 import type { AdmissionDesk, Ticket } from "./admission-desk.ts";
 import { CallIntent, type ClientRequest } from "./call-intent.ts";
 import { CallRun, type FailureFacts } from "./call-run.ts";
@@ -35,11 +29,11 @@ import {
 import { refusalHead } from "./headers.ts";
 import type { CountedTokens } from "./json-observer.ts";
 import type { GatewayLimits } from "./limits.ts";
-import type { GatewayMetrics } from "./metrics.ts";
 import type { ModelRoutes } from "./model-routes.ts";
 import type { Ending } from "./observer.ts";
 import type { Reception } from "./reception.ts";
 import type { Route } from "./routes.ts";
+import { type CallIdentity, CallNotes, type Seeing, withRequestId } from "./seeing/index.ts";
 import { finalError, type Outcome, outcomeOf, refusalHeaders } from "./upstream-fault.ts";
 import type { Visitor } from "./visitor.ts";
 
@@ -47,7 +41,7 @@ export interface ExchangeContext {
   readonly routes: ModelRoutes;
   readonly limits: GatewayLimits;
   readonly clock: Clock;
-  readonly metrics: GatewayMetrics;
+  readonly seeing: Seeing;
   /** Name of this gateway in `Via`. */
   readonly via: string;
   /** null: whatever comes is let in. */
@@ -61,6 +55,7 @@ export interface Arrival {
   /** The head of the request was read. */
   readonly receivedUs: number;
   readonly visitor: Visitor;
+  readonly identity: CallIdentity;
 }
 
 export class Exchange implements GuardedSide {
@@ -68,19 +63,12 @@ export class Exchange implements GuardedSide {
   readonly #arrival: Arrival;
   readonly #delivery: Delivery;
   readonly #onClosed: (exchange: Exchange) => void;
+  readonly #notes: CallNotes;
   #intent: CallIntent | undefined;
   #run: CallRun | undefined;
   #guard: GuardedAnswer | undefined;
   #ticket: Ticket | undefined;
-  #readyUs = 0;
-  #waitedUs = 0;
-  /** How long the client has held the upstream up: time that is not the upstream's. */
-  #heldUs = 0;
-  #blockedUs: number | undefined;
-  #outcome: Outcome | undefined;
-  #status = 0;
-  #endedUs = 0;
-  #requestBytes = 0;
+  #isTerminalMissing = false;
 
   constructor(
     context: ExchangeContext,
@@ -91,7 +79,13 @@ export class Exchange implements GuardedSide {
     this.#context = context;
     this.#arrival = arrival;
     this.#onClosed = onClosed;
-    context.metrics.requestBegins();
+    this.#notes = new CallNotes({
+      identity: arrival.identity,
+      receivedUs: arrival.receivedUs,
+      route: arrival.route.name,
+      tenant: arrival.visitor.tenant,
+    });
+    context.seeing.requestBegins();
     this.#delivery = new Delivery(response, {
       dialect: arrival.route.dialect,
       format: arrival.route.format,
@@ -112,10 +106,11 @@ export class Exchange implements GuardedSide {
    */
   forward(request: ClientRequest): void {
     if (this.#delivery.isClosed) return;
-    const { clock, routes, via, admission } = this.#context;
-    const { route, receivedUs, visitor } = this.#arrival;
-    this.#requestBytes = request.body.length;
-    this.#readyUs = clock.nowUs();
+    const { clock, routes, via, admission, seeing } = this.#context;
+    const { route, receivedUs, visitor, identity } = this.#arrival;
+    const notes = this.#notes;
+    notes.requestBytes = request.body.length;
+    notes.readyUs = clock.nowUs();
     const intent = new CallIntent(route, request, {
       routes,
       via,
@@ -124,13 +119,16 @@ export class Exchange implements GuardedSide {
       hidesKey: visitor.hasKey,
     });
     this.#intent = intent;
+    seeing.modelKnown(intent.model.name);
     visitor.reserve(intent.modelName, intent.call.inputTokens, intent.outputTokensMax ?? 0);
-    const options = { intent, clock, readyUs: this.#readyUs, heldUs: () => this.#heldUs };
+    const { readyUs } = notes;
+    const [queuedUs, heldUs] = [() => notes.queuedUs, () => notes.heldUs];
+    const options = { intent, clock, readyUs, identity, queuedUs, heldUs };
     const plan = this.#context.guards?.planFor(intent.model.name, route) ?? null;
     this.#guard = plan === null ? undefined : this.#guardedBy(plan, request);
     this.#run = new CallRun(options, this.#guard ?? this);
     this.#guard?.begin(this.#run.deadlineUs);
-    if (this.#outcome !== undefined) return;
+    if (notes.outcome !== undefined) return;
     if (admission === null || route.method === "GET") this.#run.start();
     else this.#queue(admission, intent);
   }
@@ -160,9 +158,10 @@ export class Exchange implements GuardedSide {
       deadlineUs: this.#run!.deadlineUs,
     };
     this.#ticket.enter(request, {
-      admitted: (waitedUs) => {
-        this.#waitedUs = waitedUs;
-        if (!this.#delivery.isClosed && this.#outcome === undefined) this.#run!.start();
+      admitted: (lane) => {
+        this.#notes.lane = lane;
+        this.#notes.admittedUs = this.#context.clock.nowUs();
+        if (!this.#delivery.isClosed && this.#notes.outcome === undefined) this.#run!.start();
       },
       refused: (refusal) => this.#turnAway(refusal),
     });
@@ -172,24 +171,27 @@ export class Exchange implements GuardedSide {
     const what = `${reason.replaceAll("-", " ")} in the ${lane} lane`;
     const error = new ManxError(code, { got: what });
     const seconds = String(Math.max(1, Math.ceil(retryAfterUs / 1_000_000)));
-    this.#settle("refused");
+    this.#notes.lane = lane;
+    this.#notes.refusal = reason;
+    this.#settle("refused", error);
     this.#endEarly(ownEnd(error, this.#arrival.route.dialect, ["retry-after", seconds]));
   }
 
   /** Ends it now: with an error in the client's dialect, as far as that is still possible. */
   cut(error: ManxError, outcome: Outcome): void {
-    this.#settle(outcome);
+    this.#settle(outcome, error);
     this.#giveUp();
     this.#endEarly(ownEnd(error, this.#arrival.route.dialect));
   }
 
   onRefused(refusal: GuardRefusal, last: Buffer | undefined): void {
-    this.#settle(refusal.why === "flag" ? "guard_refused" : "guard_failed");
+    const error = guardError(refusal);
+    this.#settle(refusal.why === "flag" ? "guard_refused" : "guard_failed", error);
     this.#giveUp();
     if (last !== undefined) this.#delivery.end(last);
     else {
       const headers = refusal.why === "flag" ? ["x-should-retry", "false"] : [];
-      const end = ownEnd(guardError(refusal), this.#arrival.route.dialect, headers);
+      const end = ownEnd(error, this.#arrival.route.dialect, headers);
       this.#endEarly(withChecks(end, this.#guard!.results));
     }
   }
@@ -200,32 +202,36 @@ export class Exchange implements GuardedSide {
   }
 
   #endEarly(end: EarlyEnd): void {
-    if (!this.#delivery.hasHead) this.#status = end.status;
-    this.#delivery.fail(end);
+    if (!this.#delivery.hasHead) this.#notes.status = end.status;
+    const { requestId } = this.#arrival.identity;
+    this.#delivery.fail({ ...end, headers: { ...end.headers, "x-request-id": requestId } });
   }
 
-  onBegin(cause: BeginCause): void {
-    if (cause !== "first") this.#context.metrics.retryBegins(cause);
-  }
-
-  onSent(isWarm: boolean, nowUs: number): void {
-    if (!isWarm) return;
-    const ownUs = nowUs - this.#readyUs - this.#waitedUs;
-    this.#context.metrics.requestDispatched(this.#arrival.route.name, ownUs);
+  onSent(nowUs: number): void {
+    this.#notes.sentUs = nowUs;
   }
 
   onFirstHead(nowUs: number): void {
-    const { route, receivedUs } = this.#arrival;
-    this.#context.metrics.responseBegins(route.name, nowUs - receivedUs);
+    this.#notes.headUs = nowUs;
   }
 
   onContent(ttftUs: number, isStream: boolean): void {
     if (isStream) this.#ticket?.firstContent(ttftUs);
   }
 
+  onFirstOutput(upstream: string, atUs: number): void {
+    if (this.#notes.hasFirstOutput) return;
+    this.#notes.hasFirstOutput = true;
+    const { route, receivedUs, identity } = this.#arrival;
+    const link = { ...identity, wallMs: this.#context.clock.wallMs() };
+    const labels = [route.name, this.#intent!.model.name, upstream] as const;
+    this.#context.seeing.firstOutput(labels, atUs - receivedUs, link);
+  }
+
   onHead(status: number, headers: string[], canAppend: boolean): void {
-    this.#status = status;
-    this.#delivery.head(status, headers, canAppend);
+    this.#notes.status = status;
+    const marked = withRequestId(headers, this.#arrival.identity.requestId);
+    this.#delivery.head(status, marked, canAppend);
   }
 
   onBytes(chunk: Buffer): void {
@@ -233,9 +239,7 @@ export class Exchange implements GuardedSide {
   }
 
   onEnd(ending: Ending, last: Buffer | undefined): void {
-    if (ending === "terminal_missing") {
-      this.#context.metrics.terminalMissing(this.#arrival.route.name);
-    }
+    this.#isTerminalMissing = ending === "terminal_missing";
     if (ending === "error") this.#settle("stream_error");
     else if (ending === "empty") this.#settle("stream_empty");
     else this.#settle("ok");
@@ -256,7 +260,7 @@ export class Exchange implements GuardedSide {
       return;
     }
     const error = finalError(failure, fault, this.#intent!.model.policy.timeouts);
-    this.#settle(outcomeOf(failure, error));
+    this.#settle(outcomeOf(failure, error), error);
     this.#endEarly(ownEnd(error, dialect, headers));
   }
 
@@ -269,22 +273,18 @@ export class Exchange implements GuardedSide {
   }
 
   #hold(): void {
-    this.#blockedUs = this.#context.clock.nowUs();
+    this.#notes.hold(this.#context.clock.nowUs());
     this.#run?.pause();
   }
 
   #release(): void {
-    const nowUs = this.#context.clock.nowUs();
-    this.#heldUs += nowUs - (this.#blockedUs ?? nowUs);
-    this.#blockedUs = undefined;
+    this.#notes.release(this.#context.clock.nowUs());
     this.#run?.resume();
   }
 
   /** The first outcome counts. */
-  #settle(outcome: Outcome): void {
-    if (this.#outcome !== undefined) return;
-    this.#outcome = outcome;
-    this.#endedUs = this.#context.clock.nowUs();
+  #settle(outcome: Outcome, error?: ManxError): void {
+    this.#notes.settle(outcome, this.#context.clock.nowUs(), error?.code);
   }
 
   #close(): void {
@@ -293,32 +293,42 @@ export class Exchange implements GuardedSide {
     if (this.#guard !== undefined) {
       this.#context.guards!.leave(this.#intent!.model.name, this.#guard.tax);
     }
-    const { route, receivedUs } = this.#arrival;
-    const { metrics } = this.#context;
-    metrics.requestEnds({
-      route: route.name,
-      status: this.#status,
-      outcome: this.#outcome!,
-      e2eUs: this.#endedUs - receivedUs,
-      requestBytes: this.#requestBytes,
-      responseBytes: this.#delivery.bytes,
-    });
-    this.#measureStream();
+    this.#show();
     this.#giveBack();
     this.#onClosed(this);
   }
 
-  #measureStream(): void {
-    const { metrics } = this.#context;
+  /** Makes its record, for whoever listens. */
+  #show(): void {
+    const { clock, seeing } = this.#context;
+    const notes = this.#notes;
+    const intent = this.#intent;
     const delivered = this.#run?.delivered;
-    const stream = delivered?.stream;
-    if (stream !== undefined) {
-      stream.end(this.#endedUs - this.#heldUs);
-      metrics.streamEnds(this.#arrival.route.name, stream.metrics);
-      if (stream.faults > 0) metrics.streamUnread("faulty");
-    } else if (delivered?.head?.isEventStream === true) {
-      metrics.streamUnread("encoded");
-    }
+    const observer = delivered?.stream;
+    observer?.end(notes.endedUs - notes.heldUs);
+    const stream = observer?.metrics;
+    const record = notes.record({
+      nowUs: clock.nowUs(),
+      wallMs: clock.wallMs(),
+      intent: intent && {
+        model: intent.model.name,
+        modelAsked: intent.modelName,
+        isStream: intent.call.isStream,
+      },
+      attempts: this.#run?.seenAttempts() ?? [],
+      usage: delivered?.usage,
+      stream,
+      responseBytes: this.#delivery.bytes,
+    });
+    const isEncoded = observer === undefined && delivered?.head?.isEventStream === true;
+    const isFaulty = observer !== undefined && observer.faults > 0;
+    seeing.requestEnds(record, {
+      itlUs: stream?.itlUs ?? [],
+      isTerminalMissing: this.#isTerminalMissing,
+      unread: isEncoded ? "encoded" : isFaulty ? "faulty" : undefined,
+      lateTtftUs: notes.hasFirstOutput ? null : (stream?.ttftUs ?? null),
+      hasModel: intent !== undefined,
+    });
   }
 
   /** Its place in the queue or the upstream, and what its budget has not used. */
@@ -333,7 +343,7 @@ export class Exchange implements GuardedSide {
     }
     const used = this.#used(intent);
     visitor.settle(used);
-    this.#ticket?.finish({ ...used, ttftUs: undefined, ok: !OVERLOADED.has(this.#outcome!) });
+    this.#ticket?.finish({ ...used, ttftUs: undefined, ok: !OVERLOADED.has(this.#notes.outcome!) });
   }
 
   /** As the upstream counted; where it did not say, about as many as there are bytes for. */

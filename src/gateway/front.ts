@@ -11,6 +11,7 @@ import { answerEnd, ownEnd } from "./early-end.ts";
 import { type Arrival, Exchange, type ExchangeContext } from "./exchange.ts";
 import type { BudgetLedger, KeyRing } from "./keys/index.ts";
 import { findRoute, guessDialect } from "./routes.ts";
+import { type CallIdentity, CallNotes, NONE } from "./seeing/index.ts";
 import type { Upstream } from "./upstream.ts";
 import { ANYONE, KeyVisitor, type Visitor } from "./visitor.ts";
 
@@ -87,18 +88,19 @@ export class Front {
     const { method = "", url = "" } = request;
     if (this.#leaving) response.shouldKeepAlive = false;
     if (method === "GET" && this.#answerItself(url, response)) return;
+    const identity = this.#context.seeing.identify(request.headers);
     let arrival: Arrival;
     let body: number;
     try {
       const route = findRoute(method, url);
       this.#refuseCircle(request);
       refuseEncoded(request.headers);
-      arrival = { route, receivedUs, visitor: this.#admit(request) };
+      arrival = { route, receivedUs, visitor: this.#admit(request), identity };
       if (this.#listModels(arrival, url, response)) return;
       body = this.#reserveBody(request);
     } catch (thrown) {
       const dialect = guessDialect(url, request.headers["anthropic-version"]);
-      this.#refuse(response, toManxError(thrown), dialect);
+      this.#refuse(response, toManxError(thrown), dialect, { identity, receivedUs });
       return;
     }
     this.#forward(request, response, arrival, body);
@@ -143,7 +145,7 @@ export class Front {
   }
 
   #answerItself(url: string, response: ServerResponse): boolean {
-    const { metrics, limits, upstreams } = this.#context;
+    const { seeing, limits, upstreams } = this.#context;
     const path = url.split("?", 1)[0];
     if (path === "/health") {
       const shown = upstreams.map((upstream) => upstream.shown());
@@ -152,14 +154,14 @@ export class Front {
       return true;
     }
     if (path === "/ready") {
-      if (this.#leaving) this.#refuse(response, new ManxError("MANX_DRAINING"), "openai");
+      if (this.#leaving) answerEnd(response, ownEnd(new ManxError("MANX_DRAINING"), "openai"));
       else sendJson(response, 200, { status: "ready" });
       return true;
     }
     if (path !== "/metrics") return false;
-    metrics.text().then(
-      (text) => {
-        response.writeHead(200, { "content-type": metrics.contentType });
+    seeing.page(response.req.headers.accept).then(
+      ({ contentType, text }) => {
+        response.writeHead(200, { "content-type": contentType });
         response.end(text);
       },
       (thrown: unknown) => sendError(response, toManxError(thrown)),
@@ -218,9 +220,29 @@ export class Front {
     return bytes;
   }
 
-  #refuse(response: ServerResponse, error: ManxError, dialect: ErrorDialect): void {
-    this.#context.metrics.requestRefused("none", error.status);
-    answerEnd(response, ownEnd(error, dialect));
+  #refuse(
+    response: ServerResponse,
+    error: ManxError,
+    dialect: ErrorDialect,
+    seen: { readonly identity: CallIdentity; readonly receivedUs: number },
+  ): void {
+    const { clock, seeing } = this.#context;
+    answerEnd(response, ownEnd(error, dialect, ["x-request-id", seen.identity.requestId]));
+    const notes = new CallNotes({ ...seen, route: NONE, tenant: NONE });
+    notes.status = error.status;
+    const nowUs = clock.nowUs();
+    notes.settle("refused", nowUs, error.code);
+    seeing.requestRefused(
+      notes.record({
+        nowUs,
+        wallMs: clock.wallMs(),
+        intent: undefined,
+        attempts: [],
+        usage: undefined,
+        stream: undefined,
+        responseBytes: 0,
+      }),
+    );
   }
 }
 

@@ -15,7 +15,7 @@ import {
   readKeyFile,
 } from "./keys/index.ts";
 import type { GatewayLimits } from "./limits.ts";
-import { GatewayMetrics } from "./metrics.ts";
+import { Seeing } from "./seeing/index.ts";
 import {
   SharedState,
   type SharedStateFacts,
@@ -66,6 +66,8 @@ export interface Gateway {
    * @throws what `startConfigured` throws; then everything is as before.
    */
   reload(config: GatewayConfig): Promise<void>;
+  /** Another configuration could not even be read: counted, for whoever watches reloads. */
+  reloadFailed(): void;
   /**
    * `/ready` says no at once; new requests are taken for `limits.graceUs`, and then refused; open ones may end for
    * `limits.drainUs`, and are then cut with an error in band. A second call waits for the first.
@@ -112,7 +114,7 @@ export async function startConfigured(
 
 class RunningGateway implements Gateway {
   readonly #clock: Clock;
-  readonly #metrics: GatewayMetrics;
+  readonly #seeing: Seeing;
   readonly #ledger: BudgetLedger;
   readonly #budgets: BudgetStore;
   readonly #via: string;
@@ -138,7 +140,17 @@ class RunningGateway implements Gateway {
     // Differs between processes and machines well enough to find a circle: the instant in µs of one of them.
     this.#via = `manx-${clock.nowUs().toString(36)}-${gatewaysMade}`;
     this.#wiring = wire(config, clock);
-    this.#metrics = new GatewayMetrics(() => this.#pools());
+    this.#seeing = new Seeing({
+      clock,
+      instance: this.#via,
+      state: () => ({
+        nowUs: clock.nowUs(),
+        upstreams: this.#upstreams(),
+        models: this.#wiring.routes.all,
+        admission: this.#admission?.snapshot(),
+      }),
+      onFault: (error) => parts.onNotice?.(error),
+    });
     this.#ledger = new BudgetLedger(config.prices);
     this.#budgets = new BudgetKeeper({
       ledger: this.#ledger,
@@ -156,17 +168,21 @@ class RunningGateway implements Gateway {
   }
 
   async start(): Promise<void> {
-    const { listen: at } = this.#wiring.config;
+    const { config } = this.#wiring;
+    const { listen: at } = config;
     try {
       await this.#share();
+      this.#seeing.use(config);
       this.#front = new Front(await this.#context(this.#wiring));
       this.url = await listen(this.#front.server, at);
     } catch (thrown) {
       await Promise.all(this.#upstreams().map((upstream) => upstream.close()));
       await this.#unshare();
       await this.#budgets.close();
+      await this.#seeing.close();
       throw thrown;
     }
+    this.#seeing.start();
     this.warning = await this.#warm();
   }
 
@@ -178,6 +194,7 @@ class RunningGateway implements Gateway {
     let context: FrontContext;
     try {
       context = await this.#context(after);
+      this.#seeing.use(config);
     } catch (thrown) {
       for (const upstream of leftOver(after, before)) upstream.retire();
       throw thrown;
@@ -190,11 +207,12 @@ class RunningGateway implements Gateway {
       upstream.retire();
       this.#retired.push(upstream);
     }
+    this.#seeing.reloaded("ok");
     await this.#warm();
   }
 
   inFlight(): number {
-    return this.#metrics.inFlight;
+    return this.#seeing.inFlight;
   }
 
   connections(): GatewayConnections {
@@ -211,8 +229,12 @@ class RunningGateway implements Gateway {
     return { ...this.#shared.facts, watch: this.#stateWatch!.facts };
   }
 
-  metricsText(): Promise<string> {
-    return this.#metrics.text();
+  async metricsText(): Promise<string> {
+    return (await this.#seeing.page()).text;
+  }
+
+  reloadFailed(): void {
+    this.#seeing.reloaded("failed");
   }
 
   close(): Promise<void> {
@@ -260,6 +282,7 @@ class RunningGateway implements Gateway {
     await this.#unshare();
     await this.#budgets.close();
     await Promise.all([...this.#upstreams(), ...this.#retired].map((upstream) => upstream.close()));
+    await this.#seeing.close();
   }
 
   async #context(wiring: Wiring): Promise<FrontContext> {
@@ -275,7 +298,7 @@ class RunningGateway implements Gateway {
       upstreams: [...wiring.upstreams.values()],
       limits: config.limits,
       clock: this.#clock,
-      metrics: this.#metrics,
+      seeing: this.#seeing,
       via: this.#via,
       admission: this.#admission,
       guards: this.#guards,
@@ -288,7 +311,7 @@ class RunningGateway implements Gateway {
   #guardsFor({ config, routes }: Wiring): GuardSet | null {
     const { guardrails, guardrailWindow: window } = config;
     if (guardrails.length === 0) return null;
-    const [clock, via, watch] = [this.#clock, this.#via, this.#metrics.guards];
+    const [clock, via, watch] = [this.#clock, this.#via, this.#seeing.guards];
     return new GuardSet({ guardrails, window, routes, clock, via, watch });
   }
 

@@ -43,6 +43,8 @@ export class StreamObserver implements BodyObserver {
   isThinking = true;
   error: UpstreamError | undefined;
   readonly transcript: Transcript | undefined;
+  /** First output of the model, on the same clock as the rest. */
+  firstOutputUs: number | undefined;
 
   /**
    * @param intendedUs when the request came; the clock of every instant here stands still while the client holds up.
@@ -90,9 +92,10 @@ export class StreamObserver implements BodyObserver {
     }
     this.isThinking = event.type === "reasoning-delta" || event.type === "reasoning-signature";
     if (event.type === "block-start") this.isThinking = event.kind === "reasoning";
-    else if (isOutput(event) || event.type === "finish" || event.type === "done") {
+    else if (isOutput(event)) {
+      this.firstOutputUs ??= event.atUs;
       this.hasContent = true;
-    }
+    } else if (event.type === "finish" || event.type === "done") this.hasContent = true;
   }
 
   end(nowUs: number): Ending {

@@ -8,7 +8,7 @@ import { ManxError, US_PER_S } from "../core/index.ts";
 import type { PlacedRequest, Placement, ReplicaOutcome } from "../policy/index.ts";
 import type { UpstreamConfig } from "./config/index.ts";
 import type { HeaderList } from "./headers.ts";
-import { ReplicaSet } from "./replicas/index.ts";
+import { ReplicaSet, type ReplicaStatus } from "./replicas/index.ts";
 import type { Network } from "./transport/network.ts";
 import type { TlsTrust } from "./transport/ticket-cache.ts";
 import { UpstreamPool } from "./upstream-pool.ts";
@@ -107,6 +107,11 @@ export class Upstream {
     return this.#replicas?.retryAfterUs();
   }
 
+  /** undefined for an upstream of one place. */
+  get replicas(): readonly ReplicaStatus[] | undefined {
+    return this.#replicas?.snapshot().replicas;
+  }
+
   /** For health pages: never a key. */
   shown(): object {
     const { name, format } = this.config;
@@ -122,7 +127,7 @@ export class Upstream {
         counts,
       };
     });
-    return { name, format, connections, replicas: this.#replicas?.snapshot().replicas };
+    return { name, format, connections, replicas: this.replicas };
   }
 
   /** No new requests; those that are open go on. */

@@ -53,11 +53,19 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
   throw new Error("did not come true within 5 s");
 }
 
-/** One series' value, 0 if it does not exist. @param series such as `manx_gateway_in_flight` or with its labels. */
+/** @param series such as `manx_gateway_in_flight` or with labels. @returns the sum of all that have these; 0 of none. */
 export async function metric(gateway: Gateway, series: string): Promise<number> {
+  const [name = "", labels = ""] = series.replace(/\}$/, "").split(/\{(.*)/);
+  const wanted = labels === "" ? [] : labels.split(/,(?=\w+=")/);
   const lines = (await gateway.metricsText()).split("\n");
-  const line = lines.find((each) => each.startsWith(`${series} `));
-  return line === undefined ? 0 : Number(line.slice(series.length + 1));
+  const values = lines.flatMap((line) => {
+    if (!line.startsWith(`${name} `) && !line.startsWith(`${name}{`)) return [];
+    const isWanted = wanted.every(
+      (label) => line.includes(`{${label}`) || line.includes(`,${label}`),
+    );
+    return isWanted ? [Number(line.slice(line.lastIndexOf(" ") + 1))] : [];
+  });
+  return values.reduce((sum, value) => sum + value, 0);
 }
 
 export function requests(

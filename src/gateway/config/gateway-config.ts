@@ -131,8 +131,12 @@ export interface OtlpConfig {
   /** Base URL of an OTLP/HTTP endpoint; traces go to `/v1/traces` below it. */
   readonly url: string;
   readonly headers: Readonly<Record<string, Secret>>;
-  /** Of requests that are sent, 0 to 1. */
+  /** Of requests that are sent, 0 to 1; a trace that the caller has sampled is, and what failed or was slow. */
   readonly share: number;
+  /** Without first output, or without an answer, for this long is slow. */
+  readonly slowUs: number;
+  /** Which names the attributes of a model's call have. */
+  readonly names: "current" | "old";
 }
 
 interface GuardrailBase {

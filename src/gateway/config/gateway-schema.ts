@@ -77,7 +77,14 @@ export const gatewaySchema = z.strictObject({
     .strictObject({
       url: z.string().min(1).max(2_000).describe("such as http://127.0.0.1:4318"),
       headers: z.record(z.string().min(1).max(200), secret).default({}),
-      share: share.default(1).describe("of requests whose traces are sent"),
+      share: share
+        .default(1)
+        .describe("of requests whose traces are sent, beside those that failed or were slow"),
+      slow: duration.default("10s").describe("this long without first output is slow"),
+      names: z
+        .enum(["current", "old"])
+        .default("current")
+        .describe("of GenAI attributes; old = from before semantic conventions 1.37"),
     })
     .nullable()
     .default(null),
@@ -95,3 +102,4 @@ export const gatewaySchema = z.strictObject({
 });
 
 export type WrittenGateway = z.output<typeof gatewaySchema>;
+export type WrittenOtlp = NonNullable<WrittenGateway["otlp"]>;

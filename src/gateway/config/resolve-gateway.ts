@@ -9,9 +9,11 @@ import type {
   GuardrailConfig,
   GuardrailWindowConfig,
   ModelConfig,
+  OtlpConfig,
   PolicyConfig,
   UpstreamConfig,
 } from "./gateway-config.ts";
+import type { WrittenOtlp } from "./gateway-schema.ts";
 import type { WrittenGuardrail, WrittenGuardrailWindow } from "./guardrail-schema.ts";
 import {
   BREAKER_WRITTEN,
@@ -51,15 +53,7 @@ export function resolveGateway(reader: WrittenReader): GatewayConfig {
     keys: keys.source === "file" ? { ...keys, path: reader.filePath(keys.path) } : keys,
     prices: written.prices,
     log: { access: accessOf(reader, log.access) },
-    otlp: otlp && {
-      ...otlp,
-      headers: Object.fromEntries(
-        Object.entries(otlp.headers).map(([name, text]) => [
-          name,
-          reader.secret(text, ["otlp", "headers", name]),
-        ]),
-      ),
-    },
+    otlp: otlp && otlpOf(reader, otlp),
     state: written.state === null ? null : reader.secret(written.state, ["state"]),
     guardrails: written.guardrails.map((one, i) => guardrailOf(reader, one, ["guardrails", i])),
     guardrailWindow: windowOf(reader, written.guardrailWindow),
@@ -184,6 +178,19 @@ function tenantOf(one: WrittenAdmission["tenant"]): Partial<TenantLimits> {
     ...(tokensPerMinute !== undefined && { tokensPerMinute }),
     ...(burstTokens !== undefined && { burstTokens }),
     ...(weight !== undefined && { weight }),
+  };
+}
+
+function otlpOf(reader: WrittenReader, one: WrittenOtlp): OtlpConfig {
+  const { headers, slow, ...rest } = one;
+  const secrets = Object.entries(headers).map(([name, text]) => [
+    name,
+    reader.secret(text, ["otlp", "headers", name]),
+  ]);
+  return {
+    ...rest,
+    headers: Object.fromEntries(secrets) as OtlpConfig["headers"],
+    slowUs: reader.durationUs(slow, ["otlp", "slow"]),
   };
 }
 

@@ -12,7 +12,6 @@
 import type { Cancel, Clock } from "../../clock/index.ts";
 import { Fifo } from "../../core/index.ts";
 import {
-  type BeginCause,
   type CallFailure,
   type GuardDecision,
   GuardMachine,
@@ -114,12 +113,8 @@ export class GuardedAnswer implements CallRunEvents {
     this.#timer.stop();
   }
 
-  onBegin(cause: BeginCause): void {
-    this.#next.onBegin(cause);
-  }
-
-  onSent(isWarm: boolean, nowUs: number): void {
-    this.#next.onSent(isWarm, nowUs);
+  onSent(nowUs: number): void {
+    this.#next.onSent(nowUs);
   }
 
   onFirstHead(nowUs: number): void {
@@ -128,6 +123,10 @@ export class GuardedAnswer implements CallRunEvents {
 
   onContent(ttftUs: number, isStream: boolean): void {
     this.#next.onContent(ttftUs, isStream);
+  }
+
+  onFirstOutput(upstream: string, atUs: number): void {
+    this.#next.onFirstOutput(upstream, atUs);
   }
 
   onHead(status: number, headers: string[], canAppend: boolean): void {

@@ -72,7 +72,9 @@ export class ModelChecker implements Checker {
       },
       { routes, via, receivedUs, wallMs: clock.wallMs(), hidesKey: caller.hidesKey },
     );
-    const options = { intent, clock, readyUs: receivedUs, heldUs: () => 0 };
+    const nothing = (): number => 0;
+    const waits = { queuedUs: nothing, heldUs: nothing };
+    const options = { intent, clock, readyUs: receivedUs, identity: null, ...waits };
     const run = new CallRun(options, new Judgement(done));
     run.start();
     return run;
@@ -89,10 +91,10 @@ class Judgement implements CallRunEvents {
     this.#done = done;
   }
 
-  onBegin(): void {}
   onSent(): void {}
   onFirstHead(): void {}
   onContent(): void {}
+  onFirstOutput(): void {}
   onHead(): void {}
 
   onBytes(chunk: Buffer): void {

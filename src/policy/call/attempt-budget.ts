@@ -52,6 +52,11 @@ export class AttemptBudget {
     this.#floorPerUs = floorPerMinute / US_PER_MINUTE;
   }
 
+  /** Extra attempts that are saved up, by calls alone. */
+  get calls(): number {
+    return this.#calls;
+  }
+
   /** A call has come in. */
   earn(tokens: number, nowUs: number): void {
     const share = Math.max(this.#share, this.#floorPerUs * (nowUs - (this.#earnedUs ?? nowUs)));

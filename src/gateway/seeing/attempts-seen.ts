@@ -1,0 +1,52 @@
+/** What is noted of the attempts of one call beside their records, as it becomes known. */
+import type { AttemptRecord } from "../../policy/index.ts";
+import type { UpstreamConfig } from "../config/index.ts";
+import type { ConnectionMarks } from "../transport/connection-marks.ts";
+import { upstreamRequestId } from "./call-identity.ts";
+import type { AttemptSeen } from "./call-record.ts";
+
+type FactNames = Exclude<keyof AttemptSeen, keyof AttemptRecord>;
+type AttemptFacts = { -readonly [Name in FactNames]: AttemptSeen[Name] };
+
+export class AttemptsSeen {
+  readonly #facts: AttemptFacts[] = [];
+
+  begin(attempt: number, upstream: UpstreamConfig, targetName: string): void {
+    this.#facts[attempt] = {
+      upstream: upstream.name,
+      targetName,
+      provider: providerOf(upstream),
+      origin: undefined,
+      connection: undefined,
+      upstreamRequestId: undefined,
+    };
+  }
+
+  /** A connection is asked for. */
+  place(attempt: number, { origin }: URL): void {
+    this.#facts[attempt]!.origin = origin;
+  }
+
+  sent(attempt: number, marks: ConnectionMarks | undefined): void {
+    this.#facts[attempt]!.connection = marks;
+  }
+
+  head(attempt: number, rawHeaders: readonly string[] | undefined): void {
+    if (rawHeaders === undefined) return;
+    this.#facts[attempt]!.upstreamRequestId = upstreamRequestId(rawHeaders);
+  }
+
+  connection(attempt: number): ConnectionMarks | undefined {
+    return this.#facts[attempt]?.connection;
+  }
+
+  /** @param records of the same attempts. */
+  with(records: readonly AttemptRecord[]): AttemptSeen[] {
+    return records.map((record, attempt) => ({ ...record, ...this.#facts[attempt]! }));
+  }
+}
+
+function providerOf({ kind, format, name }: UpstreamConfig): string {
+  if (kind === "vllm" || kind === "sglang") return kind;
+  return format === "any" ? name : format;
+}

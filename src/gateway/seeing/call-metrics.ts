@@ -1,0 +1,260 @@
+/**
+ * What is counted of each call, as plain numbers until somebody looks. TTFT and ITL are two histograms, never one latency:
+ * the first says how long requests queue and prefill, the second how decoding runs, and their causes differ. Labels come
+ * from closed lists (routes, models, upstreams, lanes, outcomes) or are capped (tenants), so the number of series is
+ * bounded.
+ */
+import { US_PER_S } from "../../core/index.ts";
+import { type AttemptSeen, type CallListener, type CallRecord, queuedUs } from "./call-record.ts";
+import {
+  E2E_BOUNDS_S,
+  ITL_BOUNDS_S,
+  OWN_BOUNDS_S,
+  TTFT_BOUNDS_S,
+  WAIT_BOUNDS_S,
+} from "./histogram-bounds.ts";
+import { LabelBook } from "./label-book.ts";
+import type { Exemplar } from "./metric-family.ts";
+import type { MetricPage } from "./metric-page.ts";
+
+const TENANTS_MAX = 100;
+
+/** Times of one stream, each into its own histogram. */
+function timeFamilies(page: MetricPage, call: LabelBook) {
+  return {
+    ttft: page.times(
+      "ttft_seconds",
+      "Request received to the first output of the model, event streams only",
+      TTFT_BOUNDS_S,
+      call,
+    ),
+    itl: page.times(
+      "itl_seconds",
+      "Gap between consecutive tokens; a chunk of k tokens gives k samples",
+      ITL_BOUNDS_S,
+      call,
+    ),
+    ttfb: page.times(
+      "ttfb_seconds",
+      "Request received to the head of the upstream's response",
+      TTFT_BOUNDS_S,
+      call,
+    ),
+    e2e: page.times(
+      "e2e_seconds",
+      "Request received to the last byte handed to the client",
+      E2E_BOUNDS_S,
+      call,
+    ),
+    own: page.times(
+      "overhead_seconds",
+      "Request received whole to its dispatch on a warm connection, without its wait in a queue: the gateway's own time",
+      OWN_BOUNDS_S,
+      ["route"],
+    ),
+    queue: page.times(
+      "queue_wait_seconds",
+      "Wait for admission, of requests that were let in",
+      WAIT_BOUNDS_S,
+      ["lane"],
+    ),
+  };
+}
+
+function callFamilies(page: MetricPage, call: LabelBook) {
+  return {
+    requests: page.counter("requests_total", "Requests by how they ended", [
+      "route",
+      "model",
+      "status",
+      "outcome",
+    ]),
+    refused: page.counter("refused_total", "Requests that the gateway did not take on, by reason", [
+      "reason",
+    ]),
+    stalls: page.counter("stalls_total", "Stalls within streams", call),
+    stalledStreams: page.counter("stalled_streams_total", "Streams with a stall", call),
+    stalledSeconds: page.counter("stalled_seconds_total", "Time within stalls", call),
+    heldSeconds: page.counter(
+      "client_held_seconds_total",
+      "Time for which clients did not take what was there for them; part of no TTFT or ITL",
+      ["route"],
+    ),
+    terminalMissing: page.counter(
+      "terminal_missing_total",
+      "Streams that were complete but lacked their terminal frame",
+      ["route"],
+    ),
+    unread: page.counter(
+      "unread_streams_total",
+      "Event streams that could not be read on the side, or not wholly; they were forwarded",
+      ["reason"],
+    ),
+    bodyBytes: page.counter("body_bytes_total", "Body bytes by direction", ["direction"]),
+  };
+}
+
+function tokenFamilies(page: MetricPage, tenant: LabelBook) {
+  return {
+    tokens: page.counter(
+      "tokens_total",
+      "Tokens as the upstream counted them; kind cached is part of kind input",
+      ["model", "upstream", "kind"],
+    ),
+    usageMissing: page.counter(
+      "usage_missing_total",
+      "Delivered answers whose upstream did not say how many tokens they are",
+      ["model", "upstream"],
+    ),
+    tenantRequests: page.counter("tenant_requests_total", "Requests by tenant", tenant),
+    tenantTokens: page.counter("tenant_tokens_total", "Input and output tokens", tenant),
+  };
+}
+
+function attemptFamilies(page: MetricPage) {
+  return {
+    attempts: page.counter("attempts_total", "Attempts by why they began and how they ended", [
+      "model",
+      "upstream",
+      "cause",
+      "end",
+    ]),
+    retries: page.counter("retries_total", "Attempts beyond the first", ["reason"]),
+    hedges: page.counter("hedges_total", "Hedges that began, and those that were faster", [
+      "model",
+      "result",
+    ]),
+    reuse: page.counter(
+      "attempt_connections_total",
+      "Attempts that were sent, by how they came by their connection: reused, new, or resumed (a new one with an earlier TLS session)",
+      ["upstream", "connection"],
+    ),
+  };
+}
+
+/** What only the exchange itself sees. */
+export interface StreamSeen {
+  readonly itlUs: readonly number[];
+  readonly isTerminalMissing: boolean;
+  /** Why it could not be read on the side, or not wholly. */
+  readonly unread: "encoded" | "faulty" | undefined;
+  /** Of a stream whose first output was not told when it came; null for none. */
+  readonly lateTtftUs: number | null;
+}
+
+export class CallMetrics implements CallListener {
+  /** Shared by the families of a call, so that its labels are looked up once. */
+  readonly #call = new LabelBook(["route", "model", "upstream"]);
+  readonly #tenant = new LabelBook(["tenant"], TENANTS_MAX);
+  readonly #times;
+  readonly #calls;
+  readonly #counts;
+  readonly #attempts;
+
+  constructor(page: MetricPage) {
+    this.#times = timeFamilies(page, this.#call);
+    this.#calls = callFamilies(page, this.#call);
+    this.#counts = tokenFamilies(page, this.#tenant);
+    this.#attempts = attemptFamilies(page);
+  }
+
+  /** The model has begun to answer a stream; its other figures come with its end. */
+  firstOutput(labels: readonly [string, string, string], ttftUs: number, link: ExemplarLink): void {
+    this.#times.ttft.record(this.#call.at(...labels), ttftUs, exemplarOf(link));
+  }
+
+  callEnds(record: CallRecord): void {
+    const { route, model, upstream, receivedUs, headUs } = record;
+    const { requests, refused, heldSeconds, bodyBytes } = this.#calls;
+    const index = this.#call.at(route, model, upstream);
+    requests.add(requests.book.at(route, model, String(record.status), record.outcome));
+    if (record.outcome === "refused") refused.add(refused.book.at(reasonOf(record)));
+    this.#times.e2e.record(index, record.endedUs - receivedUs, exemplarOf(record));
+    if (headUs !== undefined) this.#times.ttfb.record(index, headUs - receivedUs);
+    if (record.heldUs > 0) heldSeconds.add(heldSeconds.book.at(route), record.heldUs / US_PER_S);
+    bodyBytes.add(bodyBytes.book.at("request"), record.requestBytes);
+    bodyBytes.add(bodyBytes.book.at("response"), record.responseBytes);
+    this.#countWait(record);
+    this.#countStalls(index, record);
+    this.#countTokens(record);
+    for (const attempt of record.attempts) this.#countAttempt(model, attempt);
+  }
+
+  /** What is not one figure a call. */
+  streamEnds(record: CallRecord, seen: StreamSeen): void {
+    const { route, model, upstream } = record;
+    const { terminalMissing, unread } = this.#calls;
+    const { itl, ttft } = this.#times;
+    const index = this.#call.at(route, model, upstream);
+    itl.recordAll(index, seen.itlUs);
+    if (seen.lateTtftUs !== null) ttft.record(index, seen.lateTtftUs, exemplarOf(record));
+    if (seen.isTerminalMissing) terminalMissing.add(terminalMissing.book.at(route));
+    if (seen.unread !== undefined) unread.add(unread.book.at(seen.unread));
+  }
+
+  #countWait(record: CallRecord): void {
+    const { own, queue } = this.#times;
+    const { lane, route, readyUs, sentUs, attempts } = record;
+    const waitedUs = queuedUs(record);
+    if (lane !== undefined && record.admittedUs !== undefined) {
+      queue.record(queue.book.at(lane), waitedUs);
+    }
+    if (
+      readyUs === undefined ||
+      sentUs === undefined ||
+      attempts[0]?.connection?.reuse !== "reused"
+    )
+      return;
+    own.record(own.book.at(route), sentUs - readyUs - waitedUs);
+  }
+
+  #countStalls(index: number, { stream }: CallRecord): void {
+    if (stream === undefined || stream.stalls.count === 0) return;
+    const { count, stalledUs } = stream.stalls;
+    this.#calls.stalls.add(index, count);
+    this.#calls.stalledStreams.add(index);
+    this.#calls.stalledSeconds.add(index, stalledUs / US_PER_S);
+  }
+
+  #countTokens({ tenant, model, upstream, usage, outcome }: CallRecord): void {
+    const { tokens, usageMissing, tenantRequests, tenantTokens } = this.#counts;
+    const of = this.#tenant.at(tenant);
+    tenantRequests.add(of);
+    if (usage === undefined) {
+      if (outcome === "ok") usageMissing.add(usageMissing.book.at(model, upstream));
+      return;
+    }
+    tokens.add(tokens.book.at(model, upstream, "input"), usage.inputTokens);
+    tokens.add(tokens.book.at(model, upstream, "cached"), usage.cachedTokens);
+    tokens.add(tokens.book.at(model, upstream, "output"), usage.outputTokens);
+    tenantTokens.add(of, usage.inputTokens + usage.outputTokens);
+  }
+
+  #countAttempt(model: string, { upstream, cause, end, connection }: AttemptSeen): void {
+    const { attempts, retries, hedges, reuse } = this.#attempts;
+    attempts.add(attempts.book.at(model, upstream, cause, end ?? "abandoned"));
+    if (connection !== undefined) reuse.add(reuse.book.at(upstream, connection.reuse));
+    if (cause === "first") return;
+    retries.add(retries.book.at(cause));
+    if (cause !== "hedge") return;
+    hedges.add(hedges.book.at(model, "started"));
+    if (end === "delivered") hedges.add(hedges.book.at(model, "won"));
+  }
+}
+
+/** What leads from a bucket to a request. */
+export type ExemplarLink = Pick<CallRecord, "trace" | "requestId" | "wallMs">;
+
+function exemplarOf({ trace, requestId, wallMs }: ExemplarLink): Omit<Exemplar, "value"> {
+  const labelSet =
+    trace === undefined
+      ? // OpenMetrics allows 128 characters in all.
+        { request_id: requestId.slice(0, 100) }
+      : { trace_id: trace.traceId };
+  return { labelSet, timestamp: wallMs / 1_000 };
+}
+
+/** Admission's own word, or the error's: both are closed lists. */
+function reasonOf({ refusal, error }: CallRecord): string {
+  return refusal?.replaceAll("-", "_") ?? error?.replace(/^MANX_/, "").toLowerCase() ?? "unknown";
+}

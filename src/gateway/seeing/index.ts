@@ -1,0 +1,10 @@
+/** What the gateway shows of itself: identities, records, metrics, the access log, traces. */
+export { AttemptsSeen } from "./attempts-seen.ts";
+export {
+  type CallIdentity,
+  markAttempt,
+  withRequestId,
+} from "./call-identity.ts";
+export { CallNotes, NONE } from "./call-notes.ts";
+export type { AttemptSeen, CallRecord } from "./call-record.ts";
+export { Seeing } from "./seeing.ts";
