@@ -95,7 +95,7 @@ function frameEnd(tail: Buffer, chunk: Buffer): number {
     // The line end before this one, if no other byte stands between the two.
     const before = byte === LF && byteAt(at - 1) === CR ? at - 2 : at - 1;
     const ended = byteAt(before);
-    if (ended === LF || ended === CR || ended === undefined) return at + 1;
+    if (ended === LF || ended === CR) return at + 1;
   }
   return 0;
 }

@@ -72,7 +72,9 @@ describe("an answer that is cut at any byte", () => {
         source.push(second.subarray(at, at + 97), 2);
       }
       source.end(3);
-      const joined = read(to, Buffer.concat([before, source.take()]));
+      const after = source.take();
+      expect(after.toString()).not.toContain('"second"');
+      const joined = read(to, Buffer.concat([before, after]));
       expect(joined).toEqual({ ...plain, outputTokens: joined.outputTokens });
       expect(joined.outputTokens).toBe(transcript.tokens + 2);
     }

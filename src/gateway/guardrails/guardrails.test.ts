@@ -129,7 +129,10 @@ describe("a refused stream", () => {
       const decoder = createDecoder(format);
       const last = refused.end(undefined);
       expect(last).toBeDefined();
-      decoder.push(Buffer.concat([...out, last!]), 0);
+      const all = Buffer.concat([...out, last!]);
+      const count = (word: string): number => all.toString().split(`"${word}"`).length;
+      expect(count("content_block_stop")).toBe(count("content_block_start"));
+      decoder.push(all, 0);
       decoder.end(1);
       const { reason, id, faults, error } = decoder.completion;
       expect([reason, faults, error]).toEqual(["content_filter", 0, null]);
