@@ -58,8 +58,11 @@ export class CallPlan {
     if (!this.#graph.has(number)) this.#graph.add(number);
   }
 
-  begin(number: number): void {
+  /** @returns false if it may not run any more. */
+  begin(number: number): boolean {
+    if (!this.#graph.isReady(number)) return false;
     this.#graph.begin(number);
+    return true;
   }
 
   settle(number: number, isOk: boolean): void {

@@ -198,9 +198,7 @@ export class Dispatcher {
   }
 
   #ready(call: ModelCall): void {
-    if (call.outcome !== undefined) return;
-    this.#plan.begin(call.number);
-    this.#check(call, call.tool!);
+    if (this.#plan.begin(call.number)) this.#check(call, call.tool!);
   }
 
   #check(call: ModelCall, tool: Tool): void {

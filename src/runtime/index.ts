@@ -5,7 +5,16 @@ export type { AdmissibleCall, Admission, CallEvent } from "./dispatcher.ts";
 /** Tools, and what their effects allow. */
 export { EFFECT_RULES, type Effect, type EffectRule } from "./effect.ts";
 export type { JsonSchema, StandardSchema, ToolInput } from "./input-check.ts";
+/** Calls and tasks that need each other. */
+export type { PlanStep } from "./plan.ts";
 export type { ResultStatus } from "./result-text.ts";
+export {
+  type GraphOptions,
+  type GraphOutcome,
+  type GraphTask,
+  runGraph,
+  type TaskOutcome,
+} from "./run-graph.ts";
 export { type SlotLimits, Slots } from "./slots.ts";
 export { Step } from "./step.ts";
 export type { StreamVerdict } from "./stream-verdict.ts";

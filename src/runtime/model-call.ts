@@ -1,6 +1,6 @@
 /** One tool call of a message while it arrives, with what is known of it. */
 import { JsonSealer, type StreamEvent, type ToolEnd } from "../stream/index.ts";
-import type { CallRun, RunOutcome } from "./call-run.ts";
+import type { CallRun } from "./call-run.ts";
 import type { ResultText } from "./result-text.ts";
 import type { Tool } from "./tool.ts";
 import type { ToolResult } from "./tool-result.ts";
@@ -120,5 +120,3 @@ function withResolvers(): PromiseWithResolvers<unknown> {
   promise.catch(() => {});
   return { promise, resolve, reject };
 }
-
-export type { RunOutcome };

@@ -89,6 +89,11 @@ export class TaskGraph<Key> {
     this.#skipAll(doomed);
   }
 
+  /** Asked right before a start: an earlier task of the same news may have failed meanwhile. */
+  isReady(key: Key): boolean {
+    return this.#nodes.get(key)?.state === "ready";
+  }
+
   begin(key: Key): void {
     const node = this.#node(key);
     assert(node.state === "ready", "only a ready task begins");

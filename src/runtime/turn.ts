@@ -19,12 +19,15 @@ import {
 } from "./dispatcher.ts";
 import { GRACE_US } from "./execution.ts";
 import { OpenWork } from "./open-work.ts";
+import type { PlanStep } from "./plan.ts";
+import { PlanRun } from "./plan-run.ts";
 import { RunShelf } from "./run-shelf.ts";
 import { type SlotLimits, Slots } from "./slots.ts";
 import { Step } from "./step.ts";
 import { spanUs, type TimeSpan } from "./time-span.ts";
 import type { Tool } from "./tool.ts";
 import { ToolBox } from "./tool-box.ts";
+import type { ToolResult } from "./tool-result.ts";
 import { newCounts, type TurnCounts } from "./turn-counts.ts";
 
 export interface TurnOptions {
@@ -84,6 +87,15 @@ export class Turn {
   /** The next message of the model. */
   step<Format extends DecodableFormat>(format: Format, options?: DecoderOptions): Step<Format> {
     return new Step(format, new Dispatcher(this.#scope), this.deadline.clock, options);
+  }
+
+  /**
+   * Runs a plan that refers to its own results by `$n`.
+   * @returns a result for each step, in their order; never rejects for what the tools do.
+   * @throws MANX_GRAPH_INVALID, MANX_TOOL_INVALID
+   */
+  plan(steps: readonly PlanStep[]): Promise<readonly ToolResult[]> {
+    return new PlanRun(steps, this.#scope).results;
   }
 
   /** Headers for a model call of this turn. @throws MANX_DEADLINE if it could not finish in time. */
