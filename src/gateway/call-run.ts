@@ -25,6 +25,7 @@ import {
 import type { UpstreamError } from "../stream/index.ts";
 import { Attempt, type Fault } from "./attempt.ts";
 import type { CallIntent } from "./call-intent.ts";
+import type { CallRunEvents } from "./call-run-events.ts";
 import { type Prefill, prefillOf } from "./continuation/index.ts";
 import { DueTimer } from "./due-timer.ts";
 import { findHeader } from "./headers.ts";
@@ -34,32 +35,6 @@ import { Reception, type ReceptionEvents } from "./reception.ts";
 import { type AttemptSeen, AttemptsSeen, type CallIdentity, markAttempt } from "./seeing/index.ts";
 import { timelineMarks } from "./timeline-marks.ts";
 import type { Seat } from "./upstream.ts";
-
-export interface CallRunEvents {
-  /** The first attempt is on its way. */
-  onSent(nowUs: number): void;
-  /** Of the first attempt that has one. */
-  onFirstHead(nowUs: number): void;
-  /** The model's first output. */
-  onContent(ttftUs: number, isStream: boolean): void;
-  /** Of the stream that is delivered. @param atUs on the clock that stands still while the client holds up. */
-  onFirstOutput(upstream: string, atUs: number): void;
-  /** @param canAppend see `Delivery.head`. @returns nothing; the body follows. */
-  onHead(status: number, headers: string[], canAppend: boolean): void;
-  onBytes(chunk: Buffer): void;
-  onEnd(ending: Ending, last: Buffer | undefined): void;
-  onFailure(failure: CallFailure, facts: FailureFacts): void;
-}
-
-/** What is known of the way in which a call has failed. */
-export interface FailureFacts {
-  /** Of the attempt that failed last. */
-  readonly fault: ManxError | undefined;
-  /** What the upstream said inside an answer that had begun well. */
-  readonly inBand: UpstreamError | undefined;
-  /** The last refusal, whole. */
-  readonly refused: Reception | undefined;
-}
 
 interface Running {
   readonly attempt: Attempt;

@@ -13,7 +13,8 @@ import { ManxError } from "../core/index.ts";
 import type { CallFailure, GuardRefusal, GuardResult, Refused } from "../policy/index.ts";
 import type { AdmissionDesk, Ticket } from "./admission-desk.ts";
 import { CallIntent, type ClientRequest } from "./call-intent.ts";
-import { CallRun, type FailureFacts } from "./call-run.ts";
+import { CallRun } from "./call-run.ts";
+import type { FailureFacts } from "./call-run-events.ts";
 import { Delivery } from "./delivery.ts";
 import { type EarlyEnd, ownEnd, upstreamEnd } from "./early-end.ts";
 import {

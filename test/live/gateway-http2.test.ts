@@ -149,7 +149,7 @@ describe("one connection", () => {
     const timing = ({ headers }: typeof first) => headers["server-timing"];
     expect(first.headers["x-manx-connection"]).toBe("new");
     expect(timing(first)).toMatch(
-      /^manx;dur=[\d.]+, dns;dur=[\d.]+, tcp;dur=[\d.]+, tls;dur=[\d.]+, upstream;dur=[\d.]+$/,
+      /^manx;dur=[\d.]+, connect;dur=[\d.]+, dns;dur=[\d.]+, tcp;dur=[\d.]+, tls;dur=[\d.]+, upstream;dur=[\d.]+$/,
     );
     expect(second.headers["x-manx-connection"]).toBe("reused");
     expect(timing(second)).toMatch(/^manx;dur=[\d.]+, upstream;dur=[\d.]+$/);

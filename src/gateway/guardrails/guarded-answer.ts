@@ -22,7 +22,7 @@ import {
   type Verdict,
 } from "../../policy/index.ts";
 import { createDecoder, type StreamDecoder } from "../../stream/index.ts";
-import type { CallRunEvents, FailureFacts } from "../call-run.ts";
+import type { CallRunEvents, FailureFacts } from "../call-run-events.ts";
 import { DueTimer } from "../due-timer.ts";
 import { FrameSplitter, framesOf } from "../frame-splitter.ts";
 import { findHeader } from "../headers.ts";

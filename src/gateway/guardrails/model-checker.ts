@@ -5,7 +5,8 @@
 import type { Cancel, Clock } from "../../clock/index.ts";
 import type { Verdict } from "../../policy/index.ts";
 import { CallIntent } from "../call-intent.ts";
-import { CallRun, type CallRunEvents } from "../call-run.ts";
+import { CallRun } from "../call-run.ts";
+import type { CallRunEvents } from "../call-run-events.ts";
 import type { ModelRoutes } from "../model-routes.ts";
 import { findRoute } from "../routes.ts";
 import type { CheckCaller, Checker } from "./checker.ts";
