@@ -57,10 +57,9 @@ export async function startH2Upstream(
   const counts = { connections: 0, resumed: 0, streamsMost: 0 };
   server.on("secureConnection", (socket: TLSSocket) => {
     counts.connections += 1;
-    if (socket.isSessionReused()) counts.resumed += 1;
+    counts.resumed += Number(socket.isSessionReused());
     sockets.add(socket);
-    socket.on("error", () => undefined);
-    socket.once("close", () => sockets.delete(socket));
+    socket.on("error", () => undefined).once("close", () => sockets.delete(socket));
   });
   server.on("sessionError", () => undefined);
   server.on("session", (session) => {

@@ -51,9 +51,13 @@ export class Berth {
     this.#leave = this.#home.await({
       opened: (channel) => {
         this.#channel = channel;
-        done(null);
+        // Somebody who was told before may have cancelled it.
+        if (this.#isOver) channel.release();
+        else done(null);
       },
-      failed: done,
+      failed: (error) => {
+        if (!this.#isOver) done(error);
+      },
       moved: (leave) => {
         this.#leave = leave;
       },

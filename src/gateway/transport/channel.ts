@@ -39,7 +39,7 @@ export interface Channel {
   /** The caller does not read: within a bounded number of bytes the upstream is not read either. */
   shutValve(): void;
   openValve(): void;
-  /** The request on it has ended well: the connection may carry another. */
+  /** The request on it has ended well, or was never sent: the connection may carry another. */
   release(): void;
   /** At once and in any state: the upstream is told that nobody waits. */
   cancel(reason?: Error): void;

@@ -149,8 +149,9 @@ export class H2Exchange implements Channel {
   release(): void {
     this.#isOver = true;
     const stream = this.#stream;
+    if (stream === undefined) this.#close();
     // The upstream has answered without taking all of the request: it does not want the rest.
-    if (stream !== undefined && !stream.writableFinished) stream.close(NGHTTP2_CANCEL);
+    else if (!stream.writableFinished) stream.close(NGHTTP2_CANCEL);
     this.openValve();
   }
 
