@@ -36,8 +36,11 @@ export class Batch {
   }
 
   reset(): void {
-    this.requests.length = 0;
-    this.newTokens.length = 0;
+    // Setting a length to 0 gives the list's memory back, to be asked for again in the next step.
+    while (this.requests.length > 0) {
+      this.requests.pop();
+      this.newTokens.pop();
+    }
     this.prefillSequences = 0;
     this.prefillTokens = 0;
     this.prefillPairs = 0;

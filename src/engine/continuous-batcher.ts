@@ -98,7 +98,7 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
   plan(nowUs: number): Batch | undefined {
     assert(!this.#inFlight, "one step at a time");
     this.#batch.reset();
-    this.#displaced.length = 0;
+    if (this.#displaced.length > 0) this.#displaced.length = 0;
     if (this.#isPrefillFirst) this.#planPrefillFirst(nowUs);
     else if (this.#options.ahead === true) this.#planAhead(nowUs);
     else this.#planChunked(nowUs, nowUs);
@@ -117,8 +117,7 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
 
   commit(batch: Batch, nowUs: number, sink: EngineSink): void {
     this.#inFlight = false;
-    for (const request of this.#preempted) sink.onPreempt?.(request, nowUs);
-    this.#preempted.length = 0;
+    if (this.#preempted.length > 0) this.#tellPreempted(nowUs, sink);
     let ended = this.#abortedInFlight;
     this.#abortedInFlight = false;
     for (let i = 0; i < batch.size; i += 1) {
@@ -152,6 +151,11 @@ export class ContinuousBatcher extends QueueScheduler implements Scheduler {
     }
     assert(computed === this.live, "live tokens are those of running requests");
     assert(this.#running.length <= this.#options.sequencesMax, "no more run than may");
+  }
+
+  #tellPreempted(nowUs: number, sink: EngineSink): void {
+    for (const request of this.#preempted) sink.onPreempt?.(request, nowUs);
+    this.#preempted.length = 0;
   }
 
   /**

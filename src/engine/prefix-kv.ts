@@ -18,8 +18,14 @@ import type { EngineRequest } from "./request.ts";
 
 const NONE = -1;
 
-/** The blocks of one named piece that can be found now; NONE where there is none. */
-type Piece = Int32Array;
+/** What can be found under one name. It is in the map for as long as that is anything. */
+interface Piece {
+  readonly name: number;
+  /** By place; NONE where there is none. A plain list: there are hundreds of thousands of short ones. */
+  readonly blocks: number[];
+  /** Places that are not NONE. */
+  found: number;
+}
 
 export class PrefixKv implements KvMemory {
   readonly name = "prefix";
@@ -28,9 +34,9 @@ export class PrefixKv implements KvMemory {
   readonly pieceTokens: number;
   readonly #blocksPerPiece: number;
   readonly #pieces = new Map<number, Piece>();
-  /** By block: holders, the name and the place under which it can be found, neighbours in the free list. */
+  /** By block: holders, the piece and the place at which it can be found (NONE: nowhere), neighbours in the free list. */
   readonly #references: Int32Array;
-  readonly #nameOf: Float64Array;
+  readonly #pieceOf: (Piece | undefined)[];
   readonly #placeOf: Int32Array;
   readonly #next: Int32Array;
   readonly #previous: Int32Array;
@@ -38,8 +44,9 @@ export class PrefixKv implements KvMemory {
   readonly #end: number;
   #free: number;
   #shared = 0;
-  /** Blocks that the last match found; its admission takes them over. */
+  /** Blocks that the last match found, so many of the list; its admission takes them over. */
   readonly #found: number[] = [];
+  #foundCount = 0;
   #foundFor: EngineRequest | undefined;
   /** Names for the blocks of requests that were thrown out; below zero, so they never meet a prefix's. */
   #lastOwnName = -1;
@@ -52,7 +59,7 @@ export class PrefixKv implements KvMemory {
     this.totalTokens = blocks * blockTokens;
     this.#blocksPerPiece = pieceTokens / blockTokens;
     this.#references = new Int32Array(blocks);
-    this.#nameOf = new Float64Array(blocks);
+    this.#pieceOf = new Array<Piece | undefined>(blocks).fill(undefined);
     this.#placeOf = new Int32Array(blocks).fill(NONE);
     this.#end = blocks;
     this.#next = new Int32Array(blocks + 1).map((_, i) => (i === blocks ? 0 : i + 1));
@@ -74,28 +81,32 @@ export class PrefixKv implements KvMemory {
 
   match(request: EngineRequest): number {
     const longest = Math.floor((request.known - 1) / this.blockTokens);
-    this.#found.length = 0;
+    this.#foundCount = 0;
     this.#foundFor = request;
-    while (this.#found.length < longest && this.#findPiece(request, longest)) {
+    while (this.#foundCount < longest && this.#findPiece(request, longest)) {
       // The next piece is worth a look only if this one was there to its end.
     }
-    return this.#found.length * this.blockTokens;
+    return this.#foundCount * this.blockTokens;
   }
 
   admit(request: EngineRequest, tokens: number, cached: number, fitTokens = tokens): boolean {
-    const found = this.#found;
+    const hits = this.#foundCount;
     assert(this.#foundFor === request, "a request is matched right before it is admitted");
-    assert(found.length * this.blockTokens === cached, "what was matched is what is taken over");
+    assert(hits * this.blockTokens === cached, "what was matched is what is taken over");
     let idleHits = 0;
-    for (const block of found) if (this.#references[block] === 0) idleHits += 1;
-    const needed = Math.ceil(fitTokens / this.blockTokens) - found.length;
+    for (let i = 0; i < hits; i += 1) if (this.#references[this.#found[i]!] === 0) idleHits += 1;
+    const needed = Math.ceil(fitTokens / this.blockTokens) - hits;
     if (needed > this.#free - idleHits) return false;
-    const missing = Math.ceil(tokens / this.blockTokens) - found.length;
-    const blocks = found.slice();
-    for (const block of found) this.#hold(block);
-    for (let i = 0; i < missing; i += 1) blocks.push(this.#take());
+    const count = Math.max(hits, Math.ceil(tokens / this.blockTokens));
+    const blocks = new Array<number>(count);
+    for (let i = 0; i < hits; i += 1) {
+      const block = this.#found[i]!;
+      this.#hold(block);
+      blocks[i] = block;
+    }
+    this.#takeInto(blocks, hits, count);
     request.blocks = blocks;
-    request.reservedTokens = blocks.length * this.blockTokens;
+    request.reservedTokens = count * this.blockTokens;
     request.sealTokens = this.#nextSeal(request, cached);
     return true;
   }
@@ -105,7 +116,8 @@ export class PrefixKv implements KvMemory {
     if (missing <= 0) return true;
     if (missing > this.#free) return false;
     if (request.blocks.length === 0) request.blocks = [];
-    for (let i = 0; i < missing; i += 1) request.blocks.push(this.#take());
+    const { length } = request.blocks;
+    this.#takeInto(request.blocks, length, length + missing);
     request.reservedTokens += missing * this.blockTokens;
     return true;
   }
@@ -118,9 +130,9 @@ export class PrefixKv implements KvMemory {
     while (i < until) {
       const name = request.prefixIds?.[Math.floor(i / perPiece)];
       if (name === undefined) break;
-      const piece = this.#pieceOf(name, perPiece);
+      const piece = this.#pieceNamed(name, perPiece);
       const end = Math.min(until, (Math.floor(i / perPiece) + 1) * perPiece);
-      for (; i < end; i += 1) this.#publish(request.blocks[i]!, piece, name, i % perPiece);
+      for (; i < end; i += 1) this.#publish(request.blocks[i]!, piece, i % perPiece);
     }
     request.sealTokens = this.#nextSeal(request, request.computed);
   }
@@ -142,24 +154,29 @@ export class PrefixKv implements KvMemory {
       listed += 1;
     }
     assert(listed === this.#free, "the free list holds the free blocks");
+    for (const { blocks, found } of this.#pieces.values()) {
+      const there = blocks.reduce((sum, block) => (block === NONE ? sum : sum + 1), 0);
+      assert(there === found && found > 0, "what has a name can be found");
+    }
   }
 
   /** Adds what can be found of one more piece to `#found`; answers whether that was all that the piece may hold. */
   #findPiece(request: EngineRequest, longest: number): boolean {
     const { blockTokens } = this;
-    const from = this.#found.length;
+    const from = this.#foundCount;
     const perPiece = this.#blocksPerPiece;
     const wholeNamed = Math.floor(request.promptTokens / blockTokens);
     const name = from < wholeNamed ? request.prefixIds?.[Math.floor(from / perPiece)] : undefined;
-    const named = name === undefined ? undefined : this.#pieces.get(name);
-    const own = request.ownName === 0 ? undefined : this.#pieces.get(request.ownName);
+    const named = name === undefined ? undefined : this.#pieces.get(name)?.blocks;
+    const own = request.ownName === 0 ? undefined : this.#pieces.get(request.ownName)?.blocks;
     if (named === undefined && own === undefined) return false;
     const until = Math.min(longest, (Math.floor(from / perPiece) + 1) * perPiece);
     for (let i = from; i < until; i += 1) {
       let block = i < wholeNamed ? (named?.[i % perPiece] ?? NONE) : NONE;
       if (block === NONE) block = own?.[i] ?? NONE;
       if (block === NONE) return false;
-      this.#found.push(block);
+      this.#found[this.#foundCount] = block;
+      this.#foundCount += 1;
     }
     return true;
   }
@@ -179,41 +196,30 @@ export class PrefixKv implements KvMemory {
       request.ownName = this.#lastOwnName;
       this.#lastOwnName -= 1;
     }
-    const piece = this.#longerPiece(request.ownName, full);
+    const piece = this.#pieceNamed(request.ownName, full);
+    // It has got longer since the request was last thrown out.
+    while (piece.blocks.length < full) piece.blocks.push(NONE);
     for (let i = 0; i < full; i += 1) {
-      const earlier = piece[i]!;
+      const earlier = piece.blocks[i]!;
       if (earlier === request.blocks[i]) continue;
       // What it left behind before and could not take over is older and will be given away first: the new one counts.
-      if (earlier !== NONE) this.#placeOf[earlier] = NONE;
-      piece[i] = NONE;
-      this.#publish(request.blocks[i]!, piece, request.ownName, i);
+      if (earlier !== NONE) this.#forget(earlier);
+      this.#publish(request.blocks[i]!, piece, i);
     }
   }
 
-  /** The piece of this name with at least `length` places; it has got longer since the request was last thrown out. */
-  #longerPiece(name: number, length: number): Piece {
-    const old = this.#pieces.get(name);
-    if (old !== undefined && old.length >= length) return old;
-    const piece = new Int32Array(length).fill(NONE);
-    if (old !== undefined) piece.set(old);
-    this.#pieces.set(name, piece);
-    return piece;
+  #pieceNamed(name: number, length: number): Piece {
+    const known = this.#pieces.get(name);
+    return known ?? { name, blocks: new Array<number>(length).fill(NONE), found: 0 };
   }
 
-  #pieceOf(name: number, length: number): Piece {
-    let piece = this.#pieces.get(name);
-    if (piece === undefined) {
-      piece = new Int32Array(length).fill(NONE);
-      this.#pieces.set(name, piece);
-    }
-    return piece;
-  }
-
-  #publish(block: number, piece: Piece, name: number, place: number): void {
+  #publish(block: number, piece: Piece, place: number): void {
     // Somebody else computed the same at the same time: the first stays, this one cannot be found.
-    if (piece[place] !== NONE || this.#placeOf[block] !== NONE) return;
-    piece[place] = block;
-    this.#nameOf[block] = name;
+    if (piece.blocks[place] !== NONE || this.#placeOf[block] !== NONE) return;
+    if (piece.found === 0) this.#pieces.set(piece.name, piece);
+    piece.blocks[place] = block;
+    piece.found += 1;
+    this.#pieceOf[block] = piece;
     this.#placeOf[block] = place;
   }
 
@@ -221,12 +227,11 @@ export class PrefixKv implements KvMemory {
     const place = this.#placeOf[block]!;
     if (place === NONE) return;
     this.#placeOf[block] = NONE;
-    const name = this.#nameOf[block]!;
-    const piece = this.#pieces.get(name);
-    if (piece === undefined) return;
-    piece[place] = NONE;
-    // Blocks of a piece are forgotten last to first, so the first place empty means that none is left.
-    if (piece[0] === NONE && piece.every((other) => other === NONE)) this.#pieces.delete(name);
+    const piece = this.#pieceOf[block]!;
+    this.#pieceOf[block] = undefined;
+    piece.blocks[place] = NONE;
+    piece.found -= 1;
+    if (piece.found === 0) this.#pieces.delete(piece.name);
   }
 
   #hold(block: number): void {
@@ -235,13 +240,19 @@ export class PrefixKv implements KvMemory {
     this.#references[block]! += 1;
   }
 
-  #take(): number {
-    const block = this.#next[this.#end]!;
-    assert(block !== this.#end, "a block is free");
-    this.#forget(block);
-    this.#unlink(block);
-    this.#references[block] = 1;
-    return block;
+  /** The oldest free blocks, to the places `from` up to `to`: one walk along the list, which is then shortened once. */
+  #takeInto(blocks: number[], from: number, to: number): void {
+    assert(to - from <= this.#free, "blocks are free");
+    let block = this.#next[this.#end]!;
+    for (let i = from; i < to; i += 1) {
+      this.#forget(block);
+      this.#references[block] = 1;
+      blocks[i] = block;
+      block = this.#next[block]!;
+    }
+    this.#next[this.#end] = block;
+    this.#previous[block] = this.#end;
+    this.#free -= to - from;
   }
 
   #letGo(block: number): void {
