@@ -287,6 +287,11 @@ export const ERROR_TABLE = {
     exit: 2,
     hint: "take the need away that is named above",
   },
+  MANX_FAN_OUT_FAILED: {
+    summary: "a fan-out has no result",
+    exit: 1,
+    hint: "see the cause; make branches optional that the result can do without",
+  },
   MANX_UPSTREAM_ERROR: {
     summary: "the upstream has answered with an error",
     exit: 1,

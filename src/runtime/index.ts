@@ -1,9 +1,19 @@
 /** One deadline for all of a turn. */
+
+/** Branches that run beside each other and come back together. */
+export { type StragglerOptions, StragglerPolicy } from "../policy/index.ts";
 export { type ChildOptions, DEADLINE_HEADER, Deadline } from "./deadline.ts";
 /** A turn, and its messages. */
 export type { AdmissibleCall, Admission, CallEvent } from "./dispatcher.ts";
 /** Tools, and what their effects allow. */
 export { EFFECT_RULES, type Effect, type EffectRule } from "./effect.ts";
+export {
+  type BranchCode,
+  type FanOutBranch,
+  type FanOutOptions,
+  type FanOutResult,
+  fanOut,
+} from "./fan-out.ts";
 export type { JsonSchema, StandardSchema, ToolInput } from "./input-check.ts";
 /** Calls and tasks that need each other. */
 export type { PlanStep } from "./plan.ts";
