@@ -433,7 +433,6 @@ export class Call {
     const primary = this.#live[0];
     if (hedger === null || primary === undefined || this.#winner !== undefined) return;
     hedger.noteLate(this.#targetOf(primary));
-    if (this.#live.length > 1) return;
     this.#hasHedge = true;
     const busy = this.#maybeBusy();
     const excluded = new Set([...busy, primary.record.target]);

@@ -104,6 +104,20 @@ describe("a target that has asked for a pause", () => {
     expect(new Set(begins).size).toBeGreaterThan(40);
   });
 
+  it("is waited for anew after each attempt: the bound is for one wait, not for all", () => {
+    const { clock, random } = world();
+    const route = makeRoute(random, { policy: { breaker: null } });
+    const target = route.targets[0]!;
+    target.cool(15 * S);
+    clock.at(15_500 * MS, () => target.cool(30 * S));
+    const trace = drive(clock, route, {}, (_, attempt) => {
+      return attempt === 0 ? refusal(503) : answer(50 * MS);
+    });
+    clock.runSync(100 * S);
+    expect(trace.failure).toBeUndefined();
+    expect(trace.begins).toHaveLength(2);
+  });
+
   it("and asks again and again is not waited for without end", () => {
     const { clock, random } = world();
     const route = makeRoute(random, { policy: { breaker: null } });
