@@ -1,10 +1,12 @@
 /** `manx gateway`: runs the proxy until it is interrupted, and by another configuration when its file changes. */
 import type { Command } from "commander";
 import type { GivenValue } from "../config/index.ts";
-import { durationText, type ManxError, renderError } from "../core/index.ts";
+import { durationText, renderError } from "../core/index.ts";
+import type { ConfigDiff, GatewayConfig } from "../gateway/config/index.ts";
 import type { Gateway } from "../gateway/index.ts";
 import { addGatewayFlags, type GatewayFlags, readGatewayFlags } from "./gateway-flags.ts";
 import { addGatewayKeyCommand } from "./gateway-key-command.ts";
+import { watchGatewayFiles } from "./gateway-reload.ts";
 import { interrupted } from "./interrupted.ts";
 import type { Io } from "./io.ts";
 
@@ -28,20 +30,38 @@ export function addGatewayCommand(program: Command, io: Io): void {
 async function runGateway(flags: GatewayFlags, io: Io): Promise<void> {
   // Read before the gateway is loaded: a wrong flag is told at once.
   const given = readGatewayFlags(flags);
-  const { config, notices } = await readConfig(flags, given, io);
-  const { missingSecrets } = await import("../gateway/config/index.ts");
+  const read = () => readConfig(flags, given, io);
+  const load = async () => (await read()).config;
+  const { default: cluster } = await import("node:cluster");
+  if (cluster.isWorker) {
+    const { workForSupervisor } = await import("./gateway-workers.ts");
+    return workForSupervisor(load, io);
+  }
+  const { config, notices } = await read();
   for (const { level, error } of notices) {
     io.stderr.write(`${renderError(error).replace(/^error/, level)}\n`);
   }
-  const [missing] = missingSecrets(config);
-  if (missing !== undefined) throw missing;
+  if (config.listen.workers === 1) return runAlone(config, load, flags, io);
+  const { superviseGateway } = await import("./gateway-workers.ts");
+  const [isVerbose, isJson] = [flags.verbose === true, flags.json === true];
+  return superviseGateway({ config, path: flags.config, isVerbose, isJson, io, load });
+}
+
+async function runAlone(
+  config: GatewayConfig,
+  load: () => Promise<GatewayConfig>,
+  flags: GatewayFlags,
+  io: Io,
+): Promise<void> {
   const { startConfigured } = await import("../gateway/index.ts");
   const gateway = await startConfigured(config, {
     clock: io.clock,
     onNotice: (notice) => io.stderr.write(`${renderError(notice).replace(/^error/, "warning")}\n`),
   });
   report(gateway, flags, io);
-  const watch = flags.config === undefined ? undefined : await watchFile(gateway, flags, given, io);
+  const { config: path } = flags;
+  const again = { keys: config.keys, io, load: () => reload(gateway, load) };
+  const watch = path === undefined ? undefined : await watchGatewayFiles({ path, ...again });
   await interrupted(io.interrupt);
   watch?.stop();
   const open = gateway.inFlight();
@@ -55,63 +75,31 @@ async function runGateway(flags: GatewayFlags, io: Io): Promise<void> {
   io.stderr.write("gateway: closed\n");
 }
 
-async function readConfig(flags: GatewayFlags, given: readonly GivenValue[], io: Io) {
-  const { configFromUpstream, readGatewayConfig } = await import("../gateway/config/index.ts");
-  return flags.upstream === undefined
-    ? readGatewayConfig(flags.config, { env: io.env, flags: given })
-    : configFromUpstream(flags.upstream, given, io.env);
-}
-
-/** The file and the keys that it names: a change, or SIGHUP, and the gateway runs by what they say then. */
-async function watchFile(
-  gateway: Gateway,
-  flags: GatewayFlags,
-  given: readonly GivenValue[],
-  io: Io,
-): Promise<{ stop(): void }> {
-  const { ConfigWatch, stampOf } = await import("../config/index.ts");
+async function reload(gateway: Gateway, load: () => Promise<GatewayConfig>): Promise<ConfigDiff> {
   const { diffConfig } = await import("../gateway/config/index.ts");
-  const { keys } = gateway.config;
-  const paths = [flags.config!, ...(keys.source === "file" ? [keys.path] : [])];
-  const say = (text: string): unknown => io.stderr.write(`gateway: ${text}\n`);
-  const refuse = (error: ManxError): void => {
+  try {
+    const config = await load();
+    const diff = diffConfig(gateway.config, config);
+    await gateway.reload(config);
+    return diff;
+  } catch (thrown) {
     gateway.reloadFailed();
-    io.stderr.write(`${renderError(error)}\ngateway: runs on as before\n`);
-  };
-  const watch = new ConfigWatch(
-    {
-      paths,
-      clock: io.clock,
-      load: async () => {
-        const { config } = await readConfig(flags, given, io);
-        const { live, restart } = diffConfig(gateway.config, config);
-        await gateway.reload(config);
-        return { live, restart };
-      },
-      onChange: ({ live, restart }) => {
-        say(live.length === 0 ? "read again" : `read again; changed ${inShort(live)}`);
-        if (restart.length > 0) say(`needs a restart: ${inShort(restart)}`);
-      },
-      onError: refuse,
-    },
-    await stampOf(paths),
-  );
-  const ignore = io.onSignal("hangup", () => void watch.reload());
-  return {
-    stop: () => {
-      ignore();
-      watch.stop();
-    },
-  };
+    throw thrown;
+  }
 }
 
-const NAMED_MAX = 8;
-
-/** `models.fast.targets.0.weight` and its neighbours are `models.fast` to who has just changed it. */
-function inShort(paths: readonly string[]): string {
-  const named = [...new Set(paths.map((path) => path.split(".").slice(0, 2).join(".")))];
-  const more = named.length > NAMED_MAX ? ` and ${named.length - NAMED_MAX} more` : "";
-  return named.slice(0, NAMED_MAX).join(", ") + more;
+/** @throws also for a secret that is not there. */
+async function readConfig(flags: GatewayFlags, given: readonly GivenValue[], io: Io) {
+  const { configFromUpstream, missingSecrets, readGatewayConfig } = await import(
+    "../gateway/config/index.ts"
+  );
+  const read =
+    flags.upstream === undefined
+      ? await readGatewayConfig(flags.config, { env: io.env, flags: given })
+      : configFromUpstream(flags.upstream, given, io.env);
+  const [missing] = missingSecrets(read.config);
+  if (missing !== undefined) throw missing;
+  return read;
 }
 
 /** The one ready line, and what stands in the way. */

@@ -223,6 +223,12 @@ export const ERROR_TABLE = {
     exit: 2,
     hint: "restore it, or remove it to let all budgets begin anew",
   },
+  MANX_WORKER: {
+    summary: "a worker process of the gateway has ended or does not answer",
+    exit: 1,
+    status: 503,
+    hint: "see what it has said on stderr",
+  },
   MANX_STATE_AWAY: {
     summary:
       "the state that gateways share does not answer; each goes by its own share of the limits",

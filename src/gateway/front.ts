@@ -9,6 +9,7 @@ import { VERSION } from "../version.ts";
 import { refuseEncoded } from "./call-intent.ts";
 import { answerEnd, ownEnd } from "./early-end.ts";
 import { type Arrival, Exchange, type ExchangeContext } from "./exchange.ts";
+import type { Fleet } from "./fleet.ts";
 import type { BudgetLedger, KeyRing } from "./keys/index.ts";
 import { findRoute, guessDialect } from "./routes.ts";
 import { type CallIdentity, CallNotes, NONE } from "./seeing/index.ts";
@@ -21,6 +22,8 @@ export interface FrontContext extends ExchangeContext {
   /** null: callers need no key. */
   readonly keys: KeyRing | null;
   readonly ledger: BudgetLedger;
+  /** null: this process is all there is. */
+  readonly fleet: Fleet | null;
 }
 
 /** Queued bytes per client before `write` says stop; the upstream is then not read until they are gone. */
@@ -145,12 +148,13 @@ export class Front {
   }
 
   #answerItself(url: string, response: ServerResponse): boolean {
-    const { seeing, limits, upstreams } = this.#context;
+    const { seeing, limits, upstreams, fleet } = this.#context;
     const path = url.split("?", 1)[0];
     if (path === "/health") {
       const shown = upstreams.map((upstream) => upstream.shown());
       const more = url.includes("verbose") ? { upstreams: shown, limits } : {};
-      sendJson(response, 200, { status: "ok", version: VERSION, ...more });
+      const workers = fleet === null ? {} : { workers: fleet.members() };
+      sendJson(response, 200, { status: "ok", version: VERSION, ...workers, ...more });
       return true;
     }
     if (path === "/ready") {
@@ -159,7 +163,9 @@ export class Front {
       return true;
     }
     if (path !== "/metrics") return false;
-    seeing.page(response.req.headers.accept).then(
+    const { accept } = response.req.headers;
+    const page = seeing.page(accept);
+    (fleet === null ? page : page.then((own) => fleet.metrics(own, accept))).then(
       ({ contentType, text }) => {
         response.writeHead(200, { "content-type": contentType });
         response.end(text);

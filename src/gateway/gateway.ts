@@ -5,6 +5,7 @@ import { type ManxError, US_PER_S } from "../core/index.ts";
 import { close, listen } from "../http/index.ts";
 import { AdmissionDesk } from "./admission-desk.ts";
 import type { GatewayConfig } from "./config/index.ts";
+import type { Fleet, MetricsPage } from "./fleet.ts";
 import { Front, type FrontContext } from "./front.ts";
 import { GuardSet } from "./guardrails/index.ts";
 import {
@@ -61,6 +62,8 @@ export interface Gateway {
   readonly config: GatewayConfig;
   /** What /metrics answers. */
   metricsText(): Promise<string>;
+  /** @param accept header of the scraper, for OpenMetrics. */
+  metricsPage(accept?: string): Promise<MetricsPage>;
   /**
    * Runs by another configuration from the next request on; streams that are open go on as they began.
    * @throws what `startConfigured` throws; then everything is as before.
@@ -88,6 +91,10 @@ export interface GatewayParts {
   readonly onNotice?: (notice: ManxError) => void;
   /** Longest that a request waits for the shared state. Default 20 ms. */
   readonly stateDeadlineUs?: number;
+  /** The processes that it is one of. Default: it is alone. */
+  readonly fleet?: Fleet;
+  /** Where budgets are kept; default beside the file of keys. */
+  readonly budgets?: (ledger: BudgetLedger) => BudgetStore;
 }
 
 /** For clients to read the error that ends their stream when the gateway goes. */
@@ -152,11 +159,9 @@ class RunningGateway implements Gateway {
       onFault: (error) => parts.onNotice?.(error),
     });
     this.#ledger = new BudgetLedger(config.prices);
-    this.#budgets = new BudgetKeeper({
-      ledger: this.#ledger,
-      clock,
-      onFailure: (error) => parts.onNotice?.(error),
-    });
+    const ledger = this.#ledger;
+    const onFailure = (error: ManxError): void => parts.onNotice?.(error);
+    this.#budgets = parts.budgets?.(ledger) ?? new BudgetKeeper({ ledger, clock, onFailure });
   }
 
   get config(): GatewayConfig {
@@ -230,7 +235,11 @@ class RunningGateway implements Gateway {
   }
 
   async metricsText(): Promise<string> {
-    return (await this.#seeing.page()).text;
+    return (await this.metricsPage()).text;
+  }
+
+  metricsPage(accept?: string): Promise<MetricsPage> {
+    return this.#seeing.page(accept);
   }
 
   reloadFailed(): void {
@@ -304,6 +313,7 @@ class RunningGateway implements Gateway {
       guards: this.#guards,
       keys,
       ledger: this.#ledger,
+      fleet: this.#parts.fleet ?? null,
     };
   }
 

@@ -1,0 +1,63 @@
+/** Runs a gateway by another configuration when its files change, or at SIGHUP, and says so. */
+import { ConfigWatch, stampOf } from "../config/index.ts";
+import { type ManxError, renderError } from "../core/index.ts";
+import type { ConfigDiff, GatewayConfig } from "../gateway/config/index.ts";
+import type { Io } from "./io.ts";
+
+export interface GatewayReload {
+  /** Now, changed or not. @throws what is wrong with the new one; the old one goes on. */
+  reload(): Promise<ConfigDiff>;
+  stop(): void;
+}
+
+export interface GatewayReloadOptions {
+  /** The configuration's own. */
+  readonly path: string;
+  readonly keys: GatewayConfig["keys"];
+  readonly io: Io;
+  /** Reads the new one and runs by it, or rejects. */
+  readonly load: () => Promise<ConfigDiff>;
+}
+
+export async function watchGatewayFiles(options: GatewayReloadOptions): Promise<GatewayReload> {
+  const { path, keys, io, load } = options;
+  const paths = [path, ...(keys.source === "file" ? [keys.path] : [])];
+  const say = (text: string): unknown => io.stderr.write(`gateway: ${text}\n`);
+  let outcome: (() => ConfigDiff) | undefined;
+  const onChange = (diff: ConfigDiff): void => {
+    outcome = () => diff;
+    const { live, restart } = diff;
+    say(live.length === 0 ? "read again" : `read again; changed ${inShort(live)}`);
+    if (restart.length > 0) say(`needs a restart: ${inShort(restart)}`);
+  };
+  const onError = (error: ManxError): void => {
+    outcome = () => {
+      throw error;
+    };
+    io.stderr.write(`${renderError(error)}\ngateway: runs on as before\n`);
+  };
+  const watch = new ConfigWatch(
+    { paths, clock: io.clock, load, onChange, onError },
+    await stampOf(paths),
+  );
+  const ignore = io.onSignal("hangup", () => void watch.reload());
+  return {
+    reload: async () => {
+      await watch.reload();
+      return outcome?.() ?? { live: [], restart: [] };
+    },
+    stop: () => {
+      ignore();
+      watch.stop();
+    },
+  };
+}
+
+const NAMED_MAX = 8;
+
+/** `models.fast.targets.0.weight` and its neighbours are `models.fast` to who has just changed it. */
+function inShort(paths: readonly string[]): string {
+  const named = [...new Set(paths.map((path) => path.split(".").slice(0, 2).join(".")))];
+  const more = named.length > NAMED_MAX ? ` and ${named.length - NAMED_MAX} more` : "";
+  return named.slice(0, NAMED_MAX).join(", ") + more;
+}

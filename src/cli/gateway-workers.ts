@@ -1,0 +1,100 @@
+/** `manx gateway --workers N`: what the supervisor says on the terminal and hears as signals, and the workers' own start. */
+import { durationText, type ManxError, renderError } from "../core/index.ts";
+import type { GatewayConfig } from "../gateway/config/index.ts";
+import {
+  errorFrom,
+  forkWorker,
+  leaveSupervisor,
+  runWorker,
+  type Serving,
+  Supervisor,
+  shareNotices,
+  supervisorPort,
+} from "../gateway/workers/index.ts";
+import { watchGatewayFiles } from "./gateway-reload.ts";
+import { interrupted } from "./interrupted.ts";
+import type { Io } from "./io.ts";
+
+export interface GatewayWorkersOptions {
+  readonly config: GatewayConfig;
+  /** Of the configuration; undefined for flags alone, which cannot change. */
+  readonly path: string | undefined;
+  readonly isVerbose: boolean;
+  readonly isJson: boolean;
+  readonly io: Io;
+  /** Reads and checks the configuration, secrets included. */
+  readonly load: () => Promise<GatewayConfig>;
+}
+
+export async function superviseGateway(options: GatewayWorkersOptions): Promise<void> {
+  const { config, path, io, load } = options;
+  const say = (text: string): unknown => io.stderr.write(`gateway: ${text}\n`);
+  const warn = (notice: ManxError): unknown => io.stderr.write(`${warningText(notice)}\n`);
+  for (const notice of shareNotices(config)) say(`warning: ${notice}`);
+  const supervisor = new Supervisor({
+    clock: io.clock,
+    config,
+    fork: forkWorker,
+    load,
+    onNotice: warn,
+  });
+  const forgetCut = io.onSignal("again", () => supervisor.cut());
+  const started = supervisor.start();
+  // A start that hangs must not keep a person from leaving.
+  await Promise.race([started, interrupted(io.interrupt)]);
+  let reload: { stop(): void } | undefined;
+  const forgetRenew = io.onSignal("restart", () => void renew(supervisor, say));
+  if (!io.interrupt.aborted) {
+    report(await started, supervisor, options);
+    if (path !== undefined) {
+      const again = { path, keys: config.keys, io, load: () => supervisor.reload() };
+      reload = await watchGatewayFiles(again);
+    } else io.onSignal("hangup", () => undefined);
+    await interrupted(io.interrupt);
+  }
+  reload?.stop();
+  forgetRenew();
+  say(`${supervisor.serving} workers drain for up to ${durationText(config.limits.drainUs)}`);
+  await supervisor.leave();
+  forgetCut();
+  say("closed");
+}
+
+async function renew(supervisor: Supervisor, say: (text: string) => unknown): Promise<void> {
+  const renewed = await supervisor.renew();
+  if (renewed === undefined) say("workers are being renewed already");
+  else say(`renewed ${renewed} of ${supervisor.config.listen.workers} workers`);
+}
+
+/** A worker goes by what its supervisor tells it: a terminal or a service manager sends the same signals to both. */
+export async function workForSupervisor(
+  load: () => Promise<GatewayConfig>,
+  { clock, onSignal }: Io,
+): Promise<void> {
+  for (const signal of ["hangup", "restart", "again"] as const) onSignal(signal, () => undefined);
+  await runWorker({ clock, port: supervisorPort(), load });
+  leaveSupervisor();
+}
+
+/** The one ready line, and what stands in the way. */
+function report(serving: Serving, supervisor: Supervisor, options: GatewayWorkersOptions): void {
+  const { io, config, isVerbose, isJson } = options;
+  const { url, warning } = serving;
+  const { serving: workers } = supervisor;
+  io.stderr.write(
+    `gateway: ${url} -> ${config.upstreams.length} upstreams (${workers} workers); ` +
+      `base URL for OpenAI clients ${url}/v1, for Anthropic clients ${url}\n`,
+  );
+  if (warning !== null) io.stderr.write(`${warningText(errorFrom(warning))}\n`);
+  if (isVerbose) {
+    for (const [name, value] of Object.entries(config.limits)) {
+      io.stderr.write(`  ${name} ${value}\n`);
+    }
+  }
+  if (isJson)
+    io.stdout.write(`${JSON.stringify({ url, workers, limits: config.limits, warning })}\n`);
+}
+
+function warningText(notice: ManxError): string {
+  return renderError(notice).replace(/^error/, "warning");
+}

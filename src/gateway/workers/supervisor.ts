@@ -1,0 +1,150 @@
+/**
+ * The process in front of the workers: keeps them running, and keeps what must not be lost with one of them, which is what
+ * keys have spent and which upstreams are drained. It serves no request itself.
+ */
+import type { Clock } from "../../clock/index.ts";
+import { type ManxError, US_PER_S } from "../../core/index.ts";
+import { type ConfigDiff, diffConfig, type GatewayConfig } from "../config/index.ts";
+import { BudgetKeeper, BudgetLedger, type Spending } from "../keys/index.ts";
+import { Crew } from "./crew.ts";
+import { fleetPage } from "./fleet-metrics.ts";
+import type { Member } from "./member.ts";
+import { errorFrom } from "./plain-error.ts";
+import type { DrainedPlace, Serving, Welcome } from "./worker.ts";
+import type { WorkerProcess } from "./worker-process.ts";
+
+export interface SupervisorOptions {
+  readonly clock: Clock;
+  readonly config: GatewayConfig;
+  readonly fork: () => WorkerProcess;
+  /** Reads and checks the configuration again. */
+  readonly load: () => Promise<GatewayConfig>;
+  readonly onNotice: (notice: ManxError) => void;
+}
+
+const PAGE_US = 2 * US_PER_S;
+const RELOAD_US = 60 * US_PER_S;
+/** Workers find out the same at the same time; it is told once. */
+const SAME_NOTICE_US = 10 * US_PER_S;
+
+export class Supervisor {
+  readonly #options: SupervisorOptions;
+  readonly #crew: Crew;
+  readonly #ledger = new BudgetLedger(null);
+  readonly #budgets: BudgetKeeper;
+  readonly #drained: DrainedPlace[] = [];
+  readonly #noticed = new Map<string, number>();
+  #config: GatewayConfig;
+
+  constructor(options: SupervisorOptions) {
+    this.#options = options;
+    const { clock, config, fork } = options;
+    this.#config = config;
+    const onNotice = (notice: ManxError): void => this.#notice(notice);
+    this.#budgets = new BudgetKeeper({ ledger: this.#ledger, clock, onFailure: onNotice });
+    this.#crew = new Crew({
+      clock,
+      fork,
+      workers: config.listen.workers,
+      onStart: (member) => this.#meet(member),
+      onNotice,
+      onChange: () => this.#crew.tellAll("members", this.#crew.statuses),
+    });
+  }
+
+  get config(): GatewayConfig {
+    return this.#config;
+  }
+
+  get serving(): number {
+    return this.#crew.statuses.filter(({ state }) => state === "serving").length;
+  }
+
+  /** @throws what a gateway throws that cannot start; MANX_WORKER */
+  async start(): Promise<Serving> {
+    await this.#budgets.follow(keysPath(this.#config));
+    try {
+      return (await this.#crew.start()) as Serving;
+    } catch (thrown) {
+      await this.#budgets.close();
+      throw thrown;
+    }
+  }
+
+  /** @throws what `load` throws, and what the first worker that could not take it has thrown; the others have taken it. */
+  async reload(): Promise<ConfigDiff> {
+    const config = await this.#options.load();
+    await this.#budgets.follow(keysPath(config));
+    const { missing } = await this.#crew.gather("reload", undefined, RELOAD_US);
+    if (missing.length > 0) throw missing[0]!.error;
+    const diff = diffConfig(this.#config, config);
+    this.#config = config;
+    return diff;
+  }
+
+  /** @returns how many workers were replaced; undefined if it is at it already. */
+  renew(): Promise<number | undefined> {
+    return this.#crew.renew();
+  }
+
+  async leave(): Promise<void> {
+    const { graceUs, drainUs } = this.#config.limits;
+    await this.#crew.leave(graceUs + drainUs);
+    await this.#budgets.close();
+  }
+
+  cut(): void {
+    this.#crew.cut();
+  }
+
+  #meet(member: Member): void {
+    const { link } = member;
+    link.on("hello", () => {
+      const welcome: Welcome = {
+        workers: this.#crew.workers,
+        spent: this.#ledger.state(),
+        drained: this.#drained,
+      };
+      link.tell("welcome", welcome);
+      link.tell("members", this.#crew.statuses);
+    });
+    link.on("spent", (value) => {
+      this.#ledger.add(value as Spending[], this.#options.clock.wallMs());
+      this.#crew.tellAll("spent", value, member);
+    });
+    link.on("metrics", (accept) => this.#page(accept));
+    link.on("notice", (value) => this.#notice(errorFrom(value)));
+  }
+
+  async #page(accept: unknown): Promise<string> {
+    const { answers, missing } = await this.#crew.gather("page", accept, PAGE_US);
+    const count = (wanted: string): number =>
+      this.#crew.statuses.filter(({ state }) => state === wanted).length;
+    return fleetPage(
+      answers.map(({ value }) => String(value)),
+      {
+        serving: count("serving"),
+        leaving: count("leaving"),
+        starting: count("starting"),
+        restarts: this.#crew.restarts,
+        unanswered: missing.length,
+      },
+    );
+  }
+
+  #notice(notice: ManxError): void {
+    const { clock, onNotice } = this.#options;
+    const nowUs = clock.nowUs();
+    const what = JSON.stringify(notice);
+    for (const [text, atUs] of this.#noticed) {
+      if (nowUs - atUs > SAME_NOTICE_US) this.#noticed.delete(text);
+    }
+    if (this.#noticed.has(what)) return;
+    this.#noticed.set(what, nowUs);
+    onNotice(notice);
+  }
+}
+
+function keysPath({ keys }: GatewayConfig): string | null {
+  return keys.source === "file" ? keys.path : null;
+}

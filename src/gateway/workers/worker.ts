@@ -1,0 +1,115 @@
+/** One worker: a gateway with its share of everything, which does what its supervisor says and nothing by itself. */
+import type { Clock } from "../../clock/index.ts";
+import { type ManxError, toManxError, US_PER_S } from "../../core/index.ts";
+import type { GatewayConfig } from "../config/index.ts";
+import type { Fleet, FleetMember } from "../fleet.ts";
+import { type Gateway, startConfigured } from "../gateway.ts";
+import type { LedgerState, Spending } from "../keys/index.ts";
+import { IpcLink, type IpcPort } from "./ipc-link.ts";
+import { WorkerBudgets } from "./worker-budgets.ts";
+import { workerShare } from "./worker-share.ts";
+
+/** What a worker has to know of the time before it. */
+export interface Welcome {
+  readonly workers: number;
+  readonly spent: LedgerState;
+  readonly drained: readonly DrainedPlace[];
+}
+
+export interface DrainedPlace {
+  readonly upstream: string;
+  /** null: all of its addresses. */
+  readonly url: string | null;
+}
+
+/** What it says when it serves. */
+export interface Serving {
+  readonly url: string;
+  readonly connectionsOpen: number;
+  readonly warning: Record<string, unknown> | null;
+}
+
+export interface WorkerOptions {
+  readonly clock: Clock;
+  readonly port: IpcPort;
+  /** Reads the configuration, the whole one; at the start and at each reload. */
+  readonly load: () => Promise<GatewayConfig>;
+}
+
+const WELCOME_US = 30 * US_PER_S;
+const FAILED_US = 2 * US_PER_S;
+/** A little more than the supervisor gives the other workers. */
+const METRICS_US = 3 * US_PER_S;
+
+/** Resolves once it has left, with nothing open, or once its supervisor knows why it cannot start. */
+export async function runWorker(options: WorkerOptions): Promise<void> {
+  const { clock, port } = options;
+  const link = new IpcLink(port, clock);
+  const leaving = new Promise<void>((resolve) => link.on("leave", () => resolve()));
+  let gateway: Gateway;
+  try {
+    gateway = await serve(link, options);
+  } catch (thrown) {
+    // An answer shows that it has arrived; there is nobody else to tell.
+    await link.ask("failed", toManxError(thrown).toJSON(), FAILED_US).catch(() => undefined);
+    return;
+  }
+  await leaving;
+  await gateway.close();
+}
+
+async function serve(link: IpcLink, { clock, load }: WorkerOptions): Promise<Gateway> {
+  let members: readonly FleetMember[] = [];
+  link.on("members", (value) => {
+    members = value as readonly FleetMember[];
+  });
+  const { welcome, since } = await introduce(link, clock);
+  const { workers, spent } = welcome;
+  const fleet: Fleet = {
+    members: () => members,
+    metrics: (own, accept) =>
+      link.ask("metrics", accept, METRICS_US).then(
+        (text) => ({ ...own, text: String(text) }),
+        () => own,
+      ),
+  };
+  const gateway = await startConfigured(workerShare(await load(), workers), {
+    clock,
+    fleet,
+    budgets: (ledger) => new WorkerBudgets({ ledger, link, clock, spent, since }),
+    onNotice: (notice: ManxError) => link.tell("notice", notice.toJSON()),
+  });
+  link.on("cut", () => gateway.cut());
+  link.on("page", async (accept) => (await gateway.metricsPage(accept as string)).text);
+  link.on("reload", async () => {
+    await gateway.reload(workerShare(await load(), workers));
+  });
+  const serving: Serving = {
+    url: gateway.url,
+    connectionsOpen: gateway.connections().open,
+    warning: gateway.warning?.toJSON() ?? null,
+  };
+  link.tell("serving", serving);
+  return gateway;
+}
+
+/** What others spend from the moment of the welcome on must not be lost until there is a ledger for it. */
+async function introduce(
+  link: IpcLink,
+  clock: Clock,
+): Promise<{ readonly welcome: Welcome; readonly since: readonly Spending[] }> {
+  const since: Spending[] = [];
+  link.on("spent", (value) => void since.push(...(value as Spending[])));
+  const welcomed = new Promise<Welcome>((resolve, reject) => {
+    const { signal, cancel } = clock.deadline(clock.nowUs() + WELCOME_US);
+    signal.addEventListener("abort", () => reject(signal.reason));
+    link.on("welcome", (value) => {
+      cancel();
+      // What came before it is part of it.
+      since.length = 0;
+      resolve(value as Welcome);
+    });
+  });
+  link.tell("hello");
+  return { welcome: await welcomed, since };
+}
