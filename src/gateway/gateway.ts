@@ -291,6 +291,7 @@ class RunningGateway implements Gateway {
     await this.#unshare();
     await this.#budgets.close();
     await Promise.all([...this.#upstreams(), ...this.#retired].map((upstream) => upstream.close()));
+    this.#wiring.network.close();
     await this.#seeing.close();
   }
 

@@ -87,6 +87,22 @@ describe("reuse", () => {
   });
 });
 
+describe("an upstream with a name", () => {
+  it("is looked up once, and the call that waited for it is told how long that took", async () => {
+    const { upstream } = await liveGateway(() => ok, { preconnect: 0 });
+    const { gateway } = await liveGateway(() => ok, {
+      upstream: upstream.url.replace("127.0.0.1", "localhost"),
+      preconnect: 0,
+    });
+    const url = `${gateway.url}/v1/chat/completions`;
+    const [first, second] = [await answer(url), await answer(url)];
+    expect([first.status, second.status]).toEqual([200, 200]);
+    expect(first.headers["server-timing"]).toMatch(/dns;dur=(?!0\.000)[\d.]+, tcp;dur=/);
+    expect(second.headers["server-timing"]).not.toContain("dns;");
+    expect(await metric(gateway, "manx_gateway_upstream_dns_seconds_total")).toBeGreaterThan(0);
+  });
+});
+
 describe("a kept connection that dies as a request goes out", () => {
   it.each(["fin", "rst"] as const)(
     "by %s costs nothing but a second attempt on a new one",

@@ -26,6 +26,7 @@ function namesOf(...texts: readonly string[]): NameService & { lookups: number }
       );
     },
     records: () => Promise.resolve([]),
+    close: () => undefined,
   };
 }
 
@@ -98,6 +99,7 @@ describe("Dialer", () => {
     const missing: NameService = {
       lookup: () => Promise.reject(Object.assign(new Error("no"), { code: "ENOTFOUND" })),
       records: () => Promise.resolve([]),
+      close: () => undefined,
     };
     await expect(dialerTo("http://api.test", missing).dial()).rejects.toMatchObject({
       code: "ENOTFOUND",

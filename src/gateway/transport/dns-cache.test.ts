@@ -32,6 +32,8 @@ class PlayedNames implements NameService {
     return Promise.resolve(this.told);
   }
 
+  close(): void {}
+
   go(): void {
     for (const resolve of this.#waiting.splice(0)) resolve();
   }

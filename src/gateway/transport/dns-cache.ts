@@ -94,6 +94,10 @@ export class DnsCache {
     this.#entries.get(host)?.deadUs.delete(address);
   }
 
+  close(): void {
+    this.#names.close();
+  }
+
   #entryOf(host: string): Entry {
     let entry = this.#entries.get(host);
     if (entry === undefined) {

@@ -11,6 +11,8 @@ export interface NameService {
   lookup(host: string): Promise<readonly LookupAddress[]>;
   /** What DNS says, with how long it holds; empty if it says nothing. Never rejects. */
   records(host: string): Promise<readonly NameRecord[]>;
+  /** Asks no more: what is under way would keep the process. */
+  close(): void;
 }
 
 /** DNS alone knows how long an answer holds, and does not know the hosts file: so both are asked. */
@@ -28,5 +30,9 @@ export class SystemNames implements NameService {
     ]);
     const found = answers.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
     return found.map(({ address, ttl }) => ({ address, ttlS: ttl }));
+  }
+
+  close(): void {
+    this.#resolver.cancel();
   }
 }

@@ -19,6 +19,10 @@ export class Network {
     this.dns = new DnsCache(clock, names);
   }
 
+  close(): void {
+    this.dns.close();
+  }
+
   idleLimit(origin: string): IdleLimit {
     let limit = this.#idle.get(origin);
     if (limit === undefined) {
