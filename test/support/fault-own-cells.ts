@@ -1,5 +1,7 @@
 /** Cells of the fault matrix whose fault is the caller's, or this gateway's own. */
+import { existsSync } from "node:fs";
 import { connect } from "node:net";
+import { Secret } from "../../src/config/index.ts";
 import type { GatewayConfig } from "../../src/gateway/config/index.ts";
 import { CALL_POLICY, HEDGE_POLICY } from "../../src/policy/index.ts";
 import { ask, type CallerApi } from "./fault-caller.ts";
@@ -226,6 +228,38 @@ const RELOAD_CELLS: OwnCell[] = RELOADS.map(([name, broken]) => ({
   },
 }));
 
+/** What this gateway leans on and can do without. */
+const PROPS: readonly [string, Partial<GatewayConfig>][] = [
+  [
+    "a shared state that is not there",
+    { state: new Secret("redis://127.0.0.1:9", "state", { env: {}, folder: "." }) },
+  ],
+  // A disk that is always full, where the system has one.
+  [
+    "an access log on a full disk",
+    { log: { access: existsSync("/dev/full") ? { path: "/dev/full" } : "off" } },
+  ],
+  [
+    "a collector of traces that is not there",
+    {
+      otlp: {
+        ...{ url: "http://127.0.0.1:9", headers: {}, share: 1, slowUs: 0 },
+        names: "current",
+      },
+    },
+  ],
+];
+
+const PROP_CELLS: OwnCell[] = PROPS.map(([name, config]) => ({
+  name,
+  expected: "whole",
+  limitMs: 400,
+  script: () => [...stepsUntil("openai", true, "after"), { afterMs: 200 }, ...rest("openai")],
+  options: { config },
+  play: ({ gateway }) =>
+    timed("openai", ask(gateway.url, { caller: "openai", isStream: true, prompt: FAULTY })),
+}));
+
 /** 8 MiB, so that no buffer on the way holds it. */
 const LARGE = Buffer.from(`: ${"x".repeat(64 * 1024 - 4)}\n\n`);
 const LARGE_FRAMES = 128;
@@ -305,5 +339,6 @@ export const OWN_CELLS: readonly OwnCell[] = [
   ...CALLERS.flatMap(deadlineCells),
   ...CALLERS.flatMap(crowdedCells),
   ...RELOAD_CELLS,
+  ...PROP_CELLS,
   ...READER_CELLS,
 ];

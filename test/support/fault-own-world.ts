@@ -34,6 +34,7 @@ export interface OwnResult {
 export interface OwnOptions {
   readonly limits?: Partial<GatewayLimits>;
   readonly policy?: Partial<PolicyConfig>;
+  readonly config?: Partial<GatewayConfig>;
   /** Calls at a time; default 1, so that a place that is not given back is seen. */
   readonly places?: number;
 }
@@ -67,6 +68,7 @@ export async function playOwnCell(cell: OwnCell): Promise<OwnResult> {
       queueMax: 1,
       ageMaxUs: 5_000_000,
     },
+    ...options.config,
   };
   const gateway = await startConfigured(config);
   try {
