@@ -2,6 +2,11 @@
 
 /** Branches that run beside each other and come back together. */
 export { type StragglerOptions, StragglerPolicy } from "../policy/index.ts";
+export {
+  adviseFanOut,
+  type FanOutAdvice,
+  type FanOutAdviceOptions,
+} from "./advise-fan-out.ts";
 export { type ChildOptions, DEADLINE_HEADER, Deadline } from "./deadline.ts";
 /** A turn, and its messages. */
 export type { AdmissibleCall, Admission, CallEvent } from "./dispatcher.ts";

@@ -64,11 +64,16 @@ export function thrownText(error: unknown): ResultText {
   let message = "";
   try {
     if (typeof error === "string") message = error;
-    else if (error instanceof Error) message = error.message || error.name;
+    else if (error instanceof Error) message = error.message || nameOf(error);
   } catch {
     // An error whose message cannot be read has none.
   }
   return errorText("failed", message.trim() === "" ? "the tool failed without a message" : message);
+}
+
+/** "Error" alone says nothing. */
+function nameOf({ name }: Error): string {
+  return name === "Error" ? "" : name;
 }
 
 function wholeCharacters(text: string, max: number): string {

@@ -1,7 +1,8 @@
 /** RT-01 — Which call does this fragment belong to? */
 import { describe, expect, it } from "vitest";
 import type { ToolEnd } from "../../src/stream/index.ts";
-import { chatWire, type Decoded, decode, delta } from "../support/wire-text.ts";
+import { runtimeWorld } from "../support/runtime-world.ts";
+import { bytesOf, chatWire, type Decoded, decode, delta } from "../support/wire-text.ts";
 
 /** (index, id, name, arguments); null = absent. */
 type Fragment = readonly [number | null, string | null, string | null, string | null];
@@ -182,5 +183,92 @@ describe("RT-01: fragments of calls", () => {
       faults: 1,
       toolCalls: [{ argumentsText: '{"q":' }],
     });
+  });
+});
+
+describe("RT-01: the runtime runs", () => {
+  const FRAGMENTS: ReadonlyArray<readonly [string, readonly Fragment[], readonly string[]]> = [
+    [
+      "(a)",
+      [
+        [0, "A", "get", ""],
+        [1, "B", "get", ""],
+        [0, null, null, '{"q":'],
+        [1, null, null, '{"q":"b'],
+        [0, null, null, '"a"}'],
+        [1, null, null, '"}'],
+      ],
+      ["a", "b"],
+    ],
+    [
+      "(b)",
+      [
+        [null, "A", "get", '{"q":"a"}'],
+        [null, "B", "get", '{"q":"b"}'],
+      ],
+      ["a", "b"],
+    ],
+    [
+      "(c)",
+      [
+        [0, "A", "get", '{"q":"a"}'],
+        [0, "B", "get", '{"q":"b"}'],
+      ],
+      ["a", "b"],
+    ],
+    [
+      "(d)",
+      [
+        [null, "A", "get", '{"q":'],
+        [null, null, null, '"a"}'],
+      ],
+      ["a"],
+    ],
+    [
+      "(f)",
+      [
+        [0, "A", "get", '{"q":"a"}'],
+        [null, "B", "get", '{"q":"b"}'],
+      ],
+      ["a", "b"],
+    ],
+    [
+      "(g)",
+      [
+        [0, "A", "get", '{"q":'],
+        [1, null, null, '"a"}'],
+      ],
+      ["a"],
+    ],
+    [
+      "(h)",
+      [
+        [0, "", "get", '{"q":"a"}'],
+        [1, "", "get", '{"q":"b"}'],
+      ],
+      ["a", "b"],
+    ],
+    [
+      "none of two that are ambiguous",
+      [
+        [0, "A", "get", '{"q":'],
+        [1, "B", "get", '{"q":'],
+        [null, null, null, '"a"}'],
+      ],
+      [],
+    ],
+  ];
+
+  it.each(FRAGMENTS)("%s once per call", async (_, fragments, asked) => {
+    const world = runtimeWorld();
+    const step = world.turn([world.timed("get", 5)]).step("openai-chat");
+    const frames = fragments.map((fragment) => delta({ tool_calls: [wire(fragment)] }));
+    step.push(bytesOf(chatWire(...frames, delta({}, "tool_calls"), "[DONE]")));
+    await world.clock.run();
+    expect(world.runs.map(({ args }) => (args as { q: string }).q)).toEqual(asked);
+    const results = await step.results();
+    const ok = results.filter(({ status }) => status === "ok");
+    expect(ok).toHaveLength(asked.length);
+    expect(new Set(results.map(({ id }) => id)).size).toBe(results.length);
   });
 });

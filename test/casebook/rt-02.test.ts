@@ -1,6 +1,7 @@
 /** RT-02 — No arguments. */
 import { describe, expect, it } from "vitest";
 import type { ToolEnd } from "../../src/stream/index.ts";
+import { FINISH, runtimeWorld } from "../support/runtime-world.ts";
 import { chatWire, decode, delta, messagesWire } from "../support/wire-text.ts";
 
 /** A chat call whose arguments come in these pieces. */
@@ -68,5 +69,42 @@ describe("RT-02: a call", () => {
     expect(chatCall(text)).toMatchObject([
       { argumentsText: text, problem: expect.stringContaining("no whole JSON object") },
     ]);
+  });
+});
+
+describe("RT-02: a tool without parameters", () => {
+  async function run(pieces: readonly unknown[], input = (value: unknown) => value) {
+    const world = runtimeWorld();
+    const step = world.turn([world.timed("now", 5, { input })]).step("openai-chat");
+    for (const [i, args] of pieces.entries()) {
+      const opening = i === 0 && { id: "A", function: { name: "now", arguments: args } };
+      step.chunk(delta({ tool_calls: [{ index: 0, function: { arguments: args }, ...opening }] }));
+    }
+    step.chunk(FINISH);
+    step.end();
+    await world.clock.run();
+    return { runs: world.runs.map(({ args }) => args), results: await step.results() };
+  }
+
+  it.each([[[""]], [["", "{}"]], [["  \n"]], [[null]], [["null"]]])(
+    "with %j runs once",
+    async (pieces) => {
+      const { runs, results } = await run(pieces);
+      expect(runs).toEqual([{}]);
+      expect(results).toMatchObject([{ id: "A", status: "ok" }]);
+    },
+  );
+
+  it("with half of its arguments is an error for the model, and not run", async () => {
+    const { runs, results } = await run(['{"q"']);
+    expect(runs).toEqual([]);
+    expect(results).toMatchObject([{ id: "A", status: "invalid", isError: true }]);
+  });
+
+  it("that needs some says which, and not that the JSON is bad", async () => {
+    const { results } = await run([""], () => {
+      throw new Error("q: is needed");
+    });
+    expect(results[0]?.text).toBe("error: the arguments do not fit: q: is needed");
   });
 });

@@ -1,6 +1,7 @@
 /** RT-06 — Whole call in one chunk, object arguments, wrong finish_reason. */
 import { describe, expect, it } from "vitest";
 import { type Completion, encodeChatChunk } from "../../src/stream/index.ts";
+import { runtimeWorld } from "../support/runtime-world.ts";
 import { chatWire, decode, delta } from "../support/wire-text.ts";
 
 const CALL = {
@@ -60,5 +61,37 @@ describe("RT-06: a whole call in one chunk", () => {
     const wire = events.map((event) => encodeChatChunk(head, event)).join("");
     expect(wire).toContain('"finish_reason":"tool_calls"');
     expect(wire).not.toContain('"finish_reason":"stop"');
+  });
+});
+
+describe("RT-06: the runtime", () => {
+  it.each(["stop", "function_calls", "end_turn", "tool_calls"])(
+    "runs the call once after %s, and answers with the id that it made",
+    async (reason) => {
+      const world = runtimeWorld();
+      const step = world
+        .turn([world.timed("w", 5, { effect: "irreversible" })])
+        .step("openai-chat");
+      for (const frame of [delta({ content: "Let me look" }), delta(CALL), delta({}, reason)]) {
+        step.chunk(frame);
+      }
+      step.end();
+      await world.clock.run();
+      expect(world.runs.map(({ args }) => args)).toEqual([{ city: "Oslo" }]);
+      const { id } = step.completion.toolCalls[0]!;
+      expect(await step.messages()).toEqual([
+        { role: "tool", tool_call_id: id, content: "w is done" },
+      ]);
+    },
+  );
+
+  it("takes (c) for a final answer: nothing to run, nothing to send, so no loop", async () => {
+    const world = runtimeWorld();
+    const step = world.turn([world.timed("w", 5)]).step("openai-chat");
+    step.chunk(delta({ content: "Done" }));
+    step.chunk(delta({}, "tool_calls"));
+    step.end();
+    expect(step.verdict).toBe("no-calls");
+    expect(await step.messages()).toEqual([]);
   });
 });
