@@ -2,8 +2,9 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { ManxError } from "../core/index.ts";
 import { parseJsonObject } from "../http/index.ts";
-import type { CallRequest, PlacedRequest } from "../policy/index.ts";
+import { type CallRequest, inCanonicalOrder, type PlacedRequest } from "../policy/index.ts";
 import type { StreamFormat } from "../stream/index.ts";
+import { laidOutBody } from "./cache-marks/index.ts";
 import { readTerms } from "./caller-terms.ts";
 import { canBePrefilled, type Prefill, prefillBody } from "./continuation/index.ts";
 import { requestHeaders } from "./headers.ts";
@@ -66,6 +67,8 @@ export class CallIntent {
   readonly #peek: RequestPeek | undefined;
   #prefixIds: readonly number[] | undefined;
   #parsed: Readonly<Record<string, unknown>> | undefined;
+  /** The newest attempt's request has cache marks of this gateway's, which should work. */
+  hasCachePlan = false;
 
   /** @throws MANX_REQUEST_INVALID, MANX_MODEL_UNKNOWN */
   constructor(route: Route, request: ClientRequest, context: IntentContext) {
@@ -149,13 +152,37 @@ export class CallIntent {
    * @throws MANX_ROUTE_UNKNOWN, MANX_TRANSLATE_FIELD, MANX_REQUEST_INVALID
    */
   outgoing(line: Line, prefix: string, prefill?: Prefill): Outgoing {
-    const outgoing = this.#outgoing(line, prefix);
+    const outgoing = this.#laidOut(this.#outgoing(line, prefix), line);
     const { body } = outgoing.request;
     if (prefill === undefined || body === null) return outgoing;
     const format = outgoing.translation?.from ?? this.route.format!;
     const { kind } = line.upstream.config;
     const prefilled = prefillBody(body, prefill, { kind, format });
     return { ...outgoing, request: { ...outgoing.request, body: prefilled } };
+  }
+
+  /** For the upstream's prompt cache, if its model is to be. */
+  #laidOut(outgoing: Outgoing, line: Line): Outgoing {
+    const { cacheMarks } = this.model;
+    const { body } = outgoing.request;
+    const format = outgoing.translation?.from ?? this.route.format;
+    if (cacheMarks === null || body === null || format === null) return outgoing;
+    const model = line.model ?? this.modelName;
+    const laidOut = laidOutBody(body, cacheMarks, { format, model });
+    this.hasCachePlan = laidOut.isPlanned;
+    return { ...outgoing, request: { ...outgoing.request, body: laidOut.body } };
+  }
+
+  /** The prompt as it is sent, for comparing it with others; undefined if nobody wants to. */
+  get watchedBody(): Readonly<Record<string, unknown>> | undefined {
+    const { cacheMarks } = this.model;
+    if (cacheMarks === null || this.route.format === null) return undefined;
+    try {
+      return cacheMarks.order ? inCanonicalOrder(this.#read()) : this.#read();
+    } catch {
+      // What cannot be read ends the call by itself.
+      return undefined;
+    }
   }
 
   #outgoing(line: Line, prefix: string): Outgoing {

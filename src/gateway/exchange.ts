@@ -132,6 +132,14 @@ export class Exchange implements GuardedSide {
     if (notes.outcome !== undefined) return;
     if (admission === null || route.method === "GET") this.#run.start();
     else this.#queue(admission, intent);
+    this.#watchCache(intent, request);
+  }
+
+  /** Once it is on its way: a long prompt takes some milliseconds to read. */
+  #watchCache({ watchedBody: body, model }: CallIntent, { headers }: ClientRequest): void {
+    if (body === undefined) return;
+    const { tenant } = this.#arrival.visitor;
+    this.#context.seeing.caches.request({ model: model.name, tenant, headers, body });
   }
 
   #guardedBy(plan: GuardPlan, { body, rawHeaders }: ClientRequest): GuardedAnswer {
@@ -305,6 +313,9 @@ export class Exchange implements GuardedSide {
     const notes = this.#notes;
     const intent = this.#intent;
     const delivered = this.#run?.delivered;
+    if (intent !== undefined && intent.model.cacheMarks !== null) {
+      seeing.caches.ended(intent.model.name, intent.hasCachePlan, delivered?.usage);
+    }
     const observer = delivered?.stream;
     observer?.end(notes.endedUs - notes.heldUs);
     const stream = observer?.metrics;

@@ -65,6 +65,8 @@ export interface CountedTokens {
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly cachedTokens: number;
+  /** That went into the provider's cache; left out where it does not say. */
+  readonly writtenTokens?: number;
 }
 
 /** A `usage` field is the last of an answer or among the last, and short. */
@@ -105,6 +107,7 @@ export function usageInJson(body: Buffer): CountedTokens | undefined {
   const cacheRead = read("cache_read_input_tokens") ?? 0;
   const cacheWrite = read("cache_creation_input_tokens") ?? 0;
   return {
+    ...(cacheWrite > 0 && { writtenTokens: cacheWrite }),
     inputTokens: isInside ? input : input + cacheRead + cacheWrite,
     outputTokens: output,
     cachedTokens: cached ?? cacheRead,

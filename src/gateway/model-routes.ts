@@ -1,7 +1,7 @@
 /** Which targets a model's calls may go to, and what is known about them. Replaced as a whole when the configuration changes. */
 import { ManxError, nearestName } from "../core/index.ts";
 import type { CallRoute } from "../policy/index.ts";
-import type { PolicyConfig } from "./config/index.ts";
+import type { CacheMarksConfig, PolicyConfig } from "./config/index.ts";
 import type { Upstream } from "./upstream.ts";
 
 /** One target of a model; index as in the route's `call.targets`. */
@@ -17,6 +17,7 @@ export interface ModelRoute {
   readonly call: CallRoute;
   readonly lines: readonly Line[];
   readonly policy: PolicyConfig;
+  readonly cacheMarks: CacheMarksConfig | null;
 }
 
 const ANY_MODEL = "*";

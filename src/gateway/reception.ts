@@ -111,7 +111,12 @@ export class Reception implements AttemptSink {
     const cachedTokens = cacheReadTokens ?? 0;
     // What was computed twice is paid for twice.
     const again = this.#options.continues?.source.extraTokens ?? 0;
-    return { inputTokens: inputTokens + beside + again, outputTokens, cachedTokens };
+    return {
+      ...(cacheWriteTokens !== null && { writtenTokens: cacheWriteTokens }),
+      inputTokens: inputTokens + beside + again,
+      outputTokens,
+      cachedTokens,
+    };
   }
 
   /** What it has said so far, if it is kept. */

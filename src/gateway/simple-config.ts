@@ -57,6 +57,7 @@ export function simpleConfig(options: SimpleOptions): GatewayConfig {
       {
         name: "*",
         policy: "default",
+        cacheMarks: null,
         targets: [{ upstream: name, model: null, weight: 1, order: 0 }],
       },
     ],

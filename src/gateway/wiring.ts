@@ -80,7 +80,8 @@ function routeOf(model: ModelConfig, { config, upstreams, index }: RouteParts): 
       breaker: policy.breaker,
     });
   });
-  return { name: model.name, call: callRouteOf(policy, targets, index), lines, policy };
+  const { name, cacheMarks } = model;
+  return { name, call: callRouteOf(policy, targets, index), lines, policy, cacheMarks };
 }
 
 function callRouteOf(policy: PolicyConfig, targets: readonly Target[], index: number): CallRoute {

@@ -19,9 +19,9 @@ async function start() {
     ...base,
     upstreams: [first!, replicas as typeof first & object, foreign as typeof first & object],
     models: [
-      { name: "second", policy: "default", targets: to("upstream", "replicas") },
-      { name: "alone", policy: "default", targets: to("replicas") },
-      { name: "foreign", policy: "default", targets: to("foreign") },
+      { name: "second", policy: "default", cacheMarks: null, targets: to("upstream", "replicas") },
+      { name: "alone", policy: "default", cacheMarks: null, targets: to("replicas") },
+      { name: "foreign", policy: "default", cacheMarks: null, targets: to("foreign") },
     ],
   });
   onTestFinished(async () => {

@@ -94,6 +94,17 @@ export interface ModelConfig {
   readonly targets: readonly TargetConfig[];
   /** Name of a policy. */
   readonly policy: string;
+  /** null: prompts go on as they came, and are not compared. */
+  readonly cacheMarks: CacheMarksConfig | null;
+}
+
+export interface CacheMarksConfig {
+  /** Tools, keys of schemas and results of calls in one order. */
+  readonly order: boolean;
+  /** `cache_control` where the upstream speaks Anthropic's format. */
+  readonly marks: boolean;
+  /** Of a prefix that the model keeps; null = as known of the model by its name. */
+  readonly minimumTokens: number | null;
 }
 
 export interface TargetConfig {

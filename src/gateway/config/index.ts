@@ -3,6 +3,7 @@ export { type ConfigDiff, diffConfig } from "./config-diff.ts";
 export type {
   AdminConfig,
   AuthHeader,
+  CacheMarksConfig,
   GatewayConfig,
   GuardrailConfig,
   GuardrailWindowConfig,

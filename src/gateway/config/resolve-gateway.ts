@@ -21,7 +21,7 @@ import {
   policySchema,
   type WrittenPolicy,
 } from "./policy-schema.ts";
-import type { WrittenModel, WrittenUpstream } from "./upstream-schema.ts";
+import { CACHE_MARKS_WRITTEN, type WrittenModel, type WrittenUpstream } from "./upstream-schema.ts";
 import type { WrittenReader } from "./written-reader.ts";
 
 export const DEFAULT_POLICY = "default";
@@ -75,11 +75,13 @@ function upstreamOf(reader: WrittenReader, one: WrittenUpstream, at: ConfigPath)
   };
 }
 
-function modelOf({ name, policy, targets }: WrittenModel): ModelConfig {
+function modelOf({ name, policy, targets, cacheMarks }: WrittenModel): ModelConfig {
   const plain = { model: null, weight: 1, order: 0 };
   return {
     name,
     policy,
+    cacheMarks:
+      cacheMarks === true ? CACHE_MARKS_WRITTEN : cacheMarks === false ? null : cacheMarks,
     targets: targets.map((one) => (typeof one === "string" ? { ...plain, upstream: one } : one)),
   };
 }
@@ -89,7 +91,7 @@ function everyName(upstreams: readonly UpstreamConfig[]): ModelConfig[] {
   const [first] = upstreams;
   if (first === undefined) return [];
   const target = { upstream: first.name, model: null, weight: 1, order: 0 };
-  return [{ name: "*", targets: [target], policy: DEFAULT_POLICY }];
+  return [{ name: "*", targets: [target], policy: DEFAULT_POLICY, cacheMarks: null }];
 }
 
 function policyOf(reader: WrittenReader, one: WrittenPolicy, at: ConfigPath): PolicyConfig {

@@ -59,6 +59,24 @@ const target = z.strictObject({
   order: z.int().min(0).max(100).default(0).describe("lower ones first"),
 });
 
+const cacheMarks = z.strictObject({
+  order: z
+    .boolean()
+    .default(true)
+    .describe("tools by name, keys and results in one order: equal prompts are equal bytes"),
+  marks: z
+    .boolean()
+    .default(true)
+    .describe("cache_control for upstreams of Anthropic's format, unless the caller has set any"),
+  minimumTokens: z
+    .int()
+    .min(0)
+    .max(10_000_000)
+    .nullable()
+    .default(null)
+    .describe("of a prefix that the model keeps; null = as known of the model by its name"),
+});
+
 export const modelSchema = z.strictObject({
   name: z
     .string()
@@ -69,7 +87,13 @@ export const modelSchema = z.strictObject({
     .min(1)
     .max(64),
   policy: name.default("default"),
+  cacheMarks: z
+    .union([z.boolean(), cacheMarks])
+    .default(false)
+    .describe("for the provider's prompt cache; true for the defaults"),
 });
 
 export type WrittenUpstream = z.output<typeof upstreamSchema>;
+/** What `true` stands for. */
+export const CACHE_MARKS_WRITTEN = cacheMarks.parse({});
 export type WrittenModel = z.output<typeof modelSchema>;

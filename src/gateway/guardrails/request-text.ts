@@ -1,5 +1,5 @@
 /** What of a request is checked: all that it says, or what has come since the model spoke last. */
-import { ManxError } from "../../core/index.ts";
+import { parseJsonObject } from "../../http/index.ts";
 import { textOf } from "./text-leaves.ts";
 
 export type RequestScope = "new" | "all";
@@ -24,13 +24,7 @@ const BY_THE_MODEL: ReadonlySet<unknown> = new Set([
  * @throws MANX_REQUEST_INVALID for what is not JSON: of it nobody could say what an upstream makes.
  */
 export function readRequestText(body: Buffer, scope: RequestScope): string {
-  let value: unknown;
-  try {
-    value = JSON.parse(body.toString("utf8"));
-  } catch (cause) {
-    throw new ManxError("MANX_REQUEST_INVALID", { where: "request body", expected: "JSON", cause });
-  }
-  return requestText(value, scope);
+  return requestText(parseJsonObject(body), scope);
 }
 
 /**

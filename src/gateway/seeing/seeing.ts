@@ -6,6 +6,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Clock } from "../../clock/index.ts";
 import { Secret } from "../../config/index.ts";
 import type { ManxError } from "../../core/index.ts";
+import { CacheMetrics, CacheWatch } from "../cache-marks/index.ts";
 import type { GatewayConfig } from "../config/index.ts";
 import { GuardMetrics } from "../guardrails/guard-metrics.ts";
 import { accessLine } from "./access-line.ts";
@@ -37,6 +38,8 @@ export class Seeing {
   readonly #metrics: CallMetrics;
   /** For the guardrails' own figures. */
   readonly guards = new GuardMetrics(this.#page);
+  /** How prompts use the caches of their providers, where a model is to be watched. */
+  readonly caches = new CacheWatch(new CacheMetrics(this.#page));
   readonly #loop: LoopWatch;
   readonly #identities = new CallIdentities();
   readonly #lineCounts: LineCounts = { written: 0, dropped: 0 };
