@@ -17,12 +17,7 @@ import {
 } from "./keys/index.ts";
 import type { GatewayLimits } from "./limits.ts";
 import { Seeing } from "./seeing/index.ts";
-import {
-  SharedState,
-  type SharedStateFacts,
-  StateWatch,
-  type StateWatchFacts,
-} from "./shared-state/index.ts";
+import { type SharedFacts, SharedState, StateWatch } from "./shared-state/index.ts";
 import { type SimpleOptions, simpleConfig } from "./simple-config.ts";
 import type { Upstream } from "./upstream.ts";
 import { downError } from "./upstream-fault.ts";
@@ -78,10 +73,6 @@ export interface Gateway {
   close(): Promise<void>;
   /** Does not wait for open requests any longer: `close` is over within a second or so. */
   cut(): void;
-}
-
-export interface SharedFacts extends SharedStateFacts {
-  readonly watch: StateWatchFacts;
 }
 
 /** What whoever starts a gateway may give it. */
@@ -155,6 +146,7 @@ class RunningGateway implements Gateway {
         upstreams: this.#upstreams(),
         models: this.#wiring.routes.all,
         admission: this.#admission?.snapshot(),
+        shared: this.shared(),
       }),
       onFault: (error) => parts.onNotice?.(error),
     });

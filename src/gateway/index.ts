@@ -4,7 +4,6 @@ export {
   type GatewayConnections,
   type GatewayOptions,
   type GatewayParts,
-  type SharedFacts,
   startConfigured,
   startGateway,
 } from "./gateway.ts";
@@ -21,6 +20,7 @@ export {
   type Claim,
   type Grant,
   type Lease,
+  type SharedFacts,
   SharedState,
   type SharedStateFacts,
   type SharedStateOptions,

@@ -5,7 +5,7 @@ import { type ManxError, US_PER_S } from "../../src/core/index.ts";
 import { configuredGateway } from "../support/configured-gateway.ts";
 import { FakeRedis } from "../support/fake-redis.ts";
 import { answer, call } from "../support/http-call.ts";
-import { until } from "../support/live-gateway.ts";
+import { metric, until } from "../support/live-gateway.ts";
 import { type Hit, json, type Step, startReplayServer } from "../support/replay-server.ts";
 
 const BODY = '{"model":"m","max_tokens":10,"messages":[]}';
@@ -114,6 +114,9 @@ describe("a Redis that is away", () => {
       limits: { granted: { shared: 0, local: 1 } },
       watch: { isAway: true, outages: 1 },
     });
+    expect(await metric(one.gateway, "manx_gateway_shared_connected")).toBe(0);
+    const own = 'manx_gateway_shared_grants_total{verdict="granted",by="own"}';
+    expect(await metric(one.gateway, own)).toBe(1);
     await redis.start();
     await until(
       () => one.gateway.shared()!.store.isConnected && !one.gateway.shared()!.watch.isAway,

@@ -2,6 +2,7 @@
 import { US_PER_S } from "../../core/index.ts";
 import type { AdmissionSnapshot } from "../../policy/index.ts";
 import type { ModelRoute } from "../model-routes.ts";
+import type { SharedFacts } from "../shared-state/index.ts";
 import type { Upstream } from "../upstream.ts";
 import type { PoolCounts, UpstreamPool } from "../upstream-pool.ts";
 import { LabelBook } from "./label-book.ts";
@@ -14,6 +15,8 @@ export interface GatewayState {
   readonly upstreams: readonly Upstream[];
   readonly models: readonly ModelRoute[];
   readonly admission: AdmissionSnapshot | undefined;
+  /** null: nothing is shared with other gateways. */
+  readonly shared: SharedFacts | null;
 }
 
 const TENANTS_MAX = 100;
@@ -24,6 +27,7 @@ export function addStateMetrics(page: MetricPage, state: () => GatewayState): vo
   addBudgets(page, state);
   addAdmission(page, state);
   addReplicas(page, state);
+  addShared(page, state);
 }
 
 type State = () => GatewayState;
@@ -205,4 +209,42 @@ function addReplicas(page: MetricPage, state: State): void {
     reportAgeUs === undefined ? undefined : reportAgeUs / US_PER_S,
   );
   add("reports_failed_total", "Looks at its metrics that failed", (one) => one.metricsFailed);
+}
+
+function addShared(page: MetricPage, state: State): void {
+  const add = (
+    name: string,
+    help: string,
+    labels: readonly string[],
+    of: (shared: SharedFacts) => readonly Reading[],
+  ): void =>
+    page.read(`shared_${name}`, help, labels, () => {
+      const { shared } = state();
+      return shared === null ? [] : of(shared);
+    });
+  add("connected", "Whether the state that gateways share answers", [], ({ watch }) => [
+    [[], watch.isAway ? 0 : 1],
+  ]);
+  add("outages_total", "Times that it went away", [], ({ watch }) => [[[], watch.outages]]);
+  add("asked_total", "Questions to it, by whether an answer came in time", ["result"], (shared) => {
+    const { answered, failed, skipped } = shared.store;
+    return Object.entries({ answered, failed, skipped }).map(([name, count]) => [[name], count]);
+  });
+  add(
+    "grants_total",
+    "Requests of tenants with limits: by verdict, and whether by the shared state or this gateway's own share",
+    ["verdict", "by"],
+    ({ limits: { granted, denied } }) => [
+      [["granted", "shared"], granted.shared],
+      [["granted", "own"], granted.local],
+      [["denied", "shared"], denied.shared],
+      [["denied", "own"], denied.local],
+    ],
+  );
+  add("gateways", "Gateways that share it, as last counted", [], ({ limits }) => [
+    [[], limits.gateways],
+  ]);
+  add("breakers_heard_total", "Breakers that were open at others", [], ({ watch }) => [
+    [[], watch.heard],
+  ]);
 }

@@ -5,4 +5,4 @@ export { type Denied, SharedGate } from "./shared-gate.ts";
 export type { Claim, Grant, Lease, SharedLimits, SharedLimitsFacts } from "./shared-limits.ts";
 export { SharedState, type SharedStateFacts, type SharedStateOptions } from "./shared-state.ts";
 export type { StateStoreFacts } from "./state-store.ts";
-export { StateWatch, type StateWatchFacts } from "./state-watch.ts";
+export { type SharedFacts, StateWatch, type StateWatchFacts } from "./state-watch.ts";

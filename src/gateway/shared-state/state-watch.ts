@@ -7,7 +7,7 @@
 import type { Cancel, Clock } from "../../clock/index.ts";
 import { ManxError, US_PER_MS, US_PER_S } from "../../core/index.ts";
 import type { Target } from "../../policy/index.ts";
-import type { SharedState } from "./shared-state.ts";
+import type { SharedState, SharedStateFacts } from "./shared-state.ts";
 
 const LOOK_US = 500 * US_PER_MS;
 /** Looks without an answer after which the store counts as away: a single late one is nothing to wake anybody for. */
@@ -33,6 +33,11 @@ export interface StateWatchFacts {
   /** Openings of breakers told to others, and heard from them. */
   readonly told: number;
   readonly heard: number;
+}
+
+/** All that there is to know about how it goes. */
+export interface SharedFacts extends SharedStateFacts {
+  readonly watch: StateWatchFacts;
 }
 
 export class StateWatch {

@@ -22,8 +22,8 @@ const LEAST: Join = (a, b) => Math.min(a, b);
 /** Gauges that are no amounts. */
 const JOINS: readonly (readonly [pattern: RegExp, join: Join])[] = [
   [/(_info|_state|_slow|_oldest_seconds|_age_seconds|_lag_seconds)$/, GREATEST],
-  // What each process reads of the same engine.
-  [/_replica_(running|waiting|kv_use)$/, GREATEST],
+  // Known by each process alike.
+  [/_replica_(running|waiting|kv_use)$|_shared_gateways$/, GREATEST],
   [/(_start_time_seconds|_ready|_connected)$/, LEAST],
 ];
 
