@@ -6,7 +6,7 @@ import type { ConfigDiff, GatewayConfig } from "../gateway/config/index.ts";
 import type { Gateway } from "../gateway/index.ts";
 import { addGatewayFlags, type GatewayFlags, readGatewayFlags } from "./gateway-flags.ts";
 import { addGatewayKeyCommand } from "./gateway-key-command.ts";
-import { watchGatewayFiles } from "./gateway-reload.ts";
+import { type GatewayReload, reloadNow, watchGatewayFiles } from "./gateway-reload.ts";
 import { interrupted } from "./interrupted.ts";
 import type { Io } from "./io.ts";
 
@@ -54,14 +54,16 @@ async function runAlone(
   io: Io,
 ): Promise<void> {
   const { startConfigured } = await import("../gateway/index.ts");
+  let watch: GatewayReload | undefined;
   const gateway = await startConfigured(config, {
     clock: io.clock,
+    ...(flags.config !== undefined && { reload: () => reloadNow(watch) }),
     onNotice: (notice) => io.stderr.write(`${renderError(notice).replace(/^error/, "warning")}\n`),
   });
   report(gateway, flags, io);
   const { config: path } = flags;
   const again = { keys: config.keys, io, load: () => reload(gateway, load) };
-  const watch = path === undefined ? undefined : await watchGatewayFiles({ path, ...again });
+  watch = path === undefined ? undefined : await watchGatewayFiles({ path, ...again });
   await interrupted(io.interrupt);
   watch?.stop();
   const open = gateway.inFlight();

@@ -1,6 +1,6 @@
 /** Runs a gateway by another configuration when its files change, or at SIGHUP, and says so. */
 import { ConfigWatch, stampOf } from "../config/index.ts";
-import { type ManxError, renderError } from "../core/index.ts";
+import { ManxError, renderError } from "../core/index.ts";
 import type { ConfigDiff, GatewayConfig } from "../gateway/config/index.ts";
 import type { Io } from "./io.ts";
 
@@ -51,6 +51,13 @@ export async function watchGatewayFiles(options: GatewayReloadOptions): Promise<
       watch.stop();
     },
   };
+}
+
+/** For operators, who may ask before it has begun. @throws MANX_REQUEST_INVALID; what `reload` throws */
+export function reloadNow(watch: GatewayReload | undefined): Promise<ConfigDiff> {
+  if (watch !== undefined) return watch.reload();
+  const error = new ManxError("MANX_REQUEST_INVALID", { what: "the gateway is still starting" });
+  return Promise.reject(error);
 }
 
 const NAMED_MAX = 8;

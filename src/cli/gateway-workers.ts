@@ -11,7 +11,7 @@ import {
   shareNotices,
   supervisorPort,
 } from "../gateway/workers/index.ts";
-import { watchGatewayFiles } from "./gateway-reload.ts";
+import { type GatewayReload, reloadNow, watchGatewayFiles } from "./gateway-reload.ts";
 import { interrupted } from "./interrupted.ts";
 import type { Io } from "./io.ts";
 
@@ -31,28 +31,30 @@ export async function superviseGateway(options: GatewayWorkersOptions): Promise<
   const say = (text: string): unknown => io.stderr.write(`gateway: ${text}\n`);
   const warn = (notice: ManxError): unknown => io.stderr.write(`${warningText(notice)}\n`);
   for (const notice of shareNotices(config)) say(`warning: ${notice}`);
+  let watch: GatewayReload | undefined;
   const supervisor = new Supervisor({
     clock: io.clock,
     config,
     fork: forkWorker,
     load,
+    ...(path !== undefined && { reload: () => reloadNow(watch) }),
     onNotice: warn,
   });
   const forgetCut = io.onSignal("again", () => supervisor.cut());
   const started = supervisor.start();
-  // A start that hangs must not keep a person from leaving.
+  // A start that hangs must not keep a person from leaving; how it ends is then nobody's concern.
+  started.catch(() => undefined);
   await Promise.race([started, interrupted(io.interrupt)]);
-  let reload: { stop(): void } | undefined;
   const forgetRenew = io.onSignal("restart", () => void renew(supervisor, say));
   if (!io.interrupt.aborted) {
     report(await started, supervisor, options);
     if (path !== undefined) {
       const again = { path, keys: config.keys, io, load: () => supervisor.reload() };
-      reload = await watchGatewayFiles(again);
+      watch = await watchGatewayFiles(again);
     } else io.onSignal("hangup", () => undefined);
     await interrupted(io.interrupt);
   }
-  reload?.stop();
+  watch?.stop();
   forgetRenew();
   say(`${supervisor.serving} workers drain for up to ${durationText(config.limits.drainUs)}`);
   await supervisor.leave();

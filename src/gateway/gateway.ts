@@ -1,12 +1,15 @@
 /** Puts the gateway together: upstreams and routes, the front, the metrics; changes them while it runs; and takes it down without cutting streams. */
 import { hostname } from "node:os";
 import { type Cancel, type Clock, realClock } from "../clock/index.ts";
-import { type ManxError, US_PER_S } from "../core/index.ts";
+import { ManxError, US_PER_S } from "../core/index.ts";
 import { close, listen } from "../http/index.ts";
+import { AdminServer, type Operations } from "./admin/index.ts";
 import { AdmissionDesk } from "./admission-desk.ts";
-import type { GatewayConfig } from "./config/index.ts";
+import type { ConfigDiff, GatewayConfig } from "./config/index.ts";
+import { type DrainedPlace, DrainedPlaces } from "./drained-places.ts";
 import type { Fleet, MetricsPage } from "./fleet.ts";
 import { Front, type FrontContext } from "./front.ts";
+import { type GatewayReport, gatewayReport } from "./gateway-report.ts";
 import { GuardSet } from "./guardrails/index.ts";
 import {
   BudgetKeeper,
@@ -53,6 +56,14 @@ export interface Gateway {
   connections(): GatewayConnections;
   /** What is shared with other gateways, and how that goes; null if nothing is. */
   shared(): SharedFacts | null;
+  /** How it is, for its operators. */
+  report(): GatewayReport;
+  /** No new request goes there, over reloads too. @throws MANX_NAME_UNKNOWN */
+  drain(place: DrainedPlace): void;
+  /** @throws MANX_NAME_UNKNOWN */
+  resume(place: DrainedPlace): void;
+  /** Where operators reach it, if they can. */
+  readonly adminUrl: string | null;
   /** What it runs by now. */
   readonly config: GatewayConfig;
   /** What /metrics answers. */
@@ -86,6 +97,8 @@ export interface GatewayParts {
   readonly fleet?: Fleet;
   /** Where budgets are kept; default beside the file of keys. */
   readonly budgets?: (ledger: BudgetLedger) => BudgetStore;
+  /** What operators may ask for: to run by the files as they are by now. Default: there are none. */
+  readonly reload?: () => Promise<ConfigDiff>;
 }
 
 /** For clients to read the error that ends their stream when the gateway goes. */
@@ -127,7 +140,11 @@ class RunningGateway implements Gateway {
   #stateWatch: StateWatch | undefined;
   readonly #impatience = new AbortController();
   #closing: Promise<void> | undefined;
+  readonly #drained = new DrainedPlaces();
+  #keys: KeyRing | null = null;
+  #admin: AdminServer | undefined;
   url = "";
+  adminUrl: string | null = null;
   warning: ManxError | null = null;
 
   constructor(config: GatewayConfig, parts: GatewayParts) {
@@ -172,7 +189,9 @@ class RunningGateway implements Gateway {
       this.#seeing.use(config);
       this.#front = new Front(await this.#context(this.#wiring));
       this.url = await listen(this.#front.server, at);
+      await this.#openAdmin(config);
     } catch (thrown) {
+      if (this.#front !== undefined) await close(this.#front.server, { cutOpen: true });
       await Promise.all(this.#upstreams().map((upstream) => upstream.close()));
       await this.#unshare();
       await this.#budgets.close();
@@ -197,6 +216,7 @@ class RunningGateway implements Gateway {
       throw thrown;
     }
     this.#wiring = after;
+    this.#drained.apply(after);
     this.#front!.use(context);
     if (oldDesk !== this.#admission) oldDesk?.retire();
     oldGuards?.retire();
@@ -228,6 +248,28 @@ class RunningGateway implements Gateway {
 
   async metricsText(): Promise<string> {
     return (await this.metricsPage()).text;
+  }
+
+  report(): GatewayReport {
+    return gatewayReport({
+      nowUs: this.#clock.nowUs(),
+      wallMs: this.#clock.wallMs(),
+      inFlight: this.inFlight(),
+      wiring: this.#wiring,
+      drained: this.#drained.list,
+      admission: this.#admission?.snapshot(),
+      keys: this.#keys,
+      ledger: this.#ledger,
+      shared: this.shared(),
+    });
+  }
+
+  drain(place: DrainedPlace): void {
+    this.#drained.add(place, this.#wiring);
+  }
+
+  resume(place: DrainedPlace): void {
+    this.#drained.remove(place, this.#wiring);
   }
 
   metricsPage(accept?: string): Promise<MetricsPage> {
@@ -278,6 +320,7 @@ class RunningGateway implements Gateway {
 
   /** Nothing is open any more. */
   async #letGo(): Promise<void> {
+    await this.#admin?.close();
     this.#guards?.retire();
     this.#admission?.retire();
     await this.#unshare();
@@ -293,6 +336,7 @@ class RunningGateway implements Gateway {
     await this.#budgets.follow(config.keys.source === "file" ? config.keys.path : null);
     // All that can fail is behind us.
     this.#ledger.prices = config.prices;
+    this.#keys = keys;
     this.#guards = this.#guardsFor(wiring);
     this.#admission = this.#deskFor(config, keys);
     return {
@@ -325,6 +369,19 @@ class RunningGateway implements Gateway {
     // What it has learnt, and who waits, outlive a reload that does not change it.
     if (this.#admission?.hasOptions(options) === true) return this.#admission;
     return new AdmissionDesk(options, this.#clock, this.#shared?.limits ?? null);
+  }
+
+  async #openAdmin({ admin }: GatewayConfig): Promise<void> {
+    if (admin === null) return;
+    const operations: Operations = {
+      config: () => this.config,
+      state: async () => ({ workers: [{ worker: 0, ...this.report() }], unanswered: [] }),
+      drain: async (place) => this.drain(place),
+      resume: async (place) => this.resume(place),
+      reload: this.#parts.reload ?? nothingToRead,
+    };
+    this.#admin = new AdminServer(operations, this.#clock);
+    this.adminUrl = await this.#admin.start(admin);
   }
 
   async #share(): Promise<void> {
@@ -368,4 +425,9 @@ class RunningGateway implements Gateway {
 async function keyRing({ keys }: GatewayConfig): Promise<KeyRing | null> {
   if (keys.source === "none") return null;
   return new KeyRing(keys.source === "inline" ? keys.keys : await readKeyFile(keys.path));
+}
+
+function nothingToRead(): Promise<never> {
+  const what = "this gateway has no file to read again";
+  return Promise.reject(new ManxError("MANX_REQUEST_INVALID", { what }));
 }

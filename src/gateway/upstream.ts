@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import type { Clock } from "../clock/index.ts";
-import { ManxError, US_PER_S } from "../core/index.ts";
+import { lookUp, ManxError, US_PER_S } from "../core/index.ts";
 import type { PlacedRequest, Placement, ReplicaOutcome } from "../policy/index.ts";
 import type { UpstreamConfig } from "./config/index.ts";
 import type { HeaderList } from "./headers.ts";
@@ -41,6 +41,8 @@ export class Upstream {
   readonly credentials: HeaderList | null;
   readonly #places: readonly Place[];
   readonly #replicas: ReplicaSet | undefined;
+  /** Places that an operator has taken out. */
+  readonly #drained = new Set<number>();
 
   /**
    * @param ways what is known of the ways to upstreams; limit for connections that are opened ahead.
@@ -84,6 +86,7 @@ export class Upstream {
 
   /** @returns undefined if no replica may be asked now. */
   take(request: PlacedRequest): Seat | undefined {
+    if (this.isDrained) return undefined;
     if (this.#replicas === undefined) {
       const { pool, prefix } = this.#places[0]!;
       return { pool, prefix, placement: undefined };
@@ -112,6 +115,40 @@ export class Upstream {
     return this.#replicas?.snapshot().replicas;
   }
 
+  /** Whether none of its addresses may be asked. */
+  get isDrained(): boolean {
+    return this.#drained.size === this.#places.length;
+  }
+
+  /**
+   * No new request goes there; those that it has go on.
+   * @param url null: to none of its addresses.
+   * @throws MANX_NAME_UNKNOWN
+   */
+  drain(url: string | null): void {
+    for (const at of this.#placesAt(url)) {
+      this.#drained.add(at);
+      this.#replicas?.drain(this.#replicas.urls[at]!);
+    }
+  }
+
+  /** @throws MANX_NAME_UNKNOWN */
+  resume(url: string | null): void {
+    for (const at of this.#placesAt(url)) {
+      this.#drained.delete(at);
+      this.#replicas?.resume(this.#replicas.urls[at]!);
+    }
+  }
+
+  #placesAt(url: string | null): readonly number[] {
+    const all = this.#places.map((_, at) => at);
+    if (url === null) return all;
+    const addresses = this.#places.map(({ pool, prefix }) => `${pool.origin.origin}${prefix}`);
+    const { origin, prefix } = parseUpstream(url, "url");
+    const table = Object.fromEntries(addresses.map((address, at) => [address, at]));
+    return [lookUp(table, `${origin.origin}${prefix}`, "address of the upstream")];
+  }
+
   /** For health pages: never a key. */
   shown(): object {
     const { name, format } = this.config;
@@ -127,7 +164,8 @@ export class Upstream {
         counts,
       };
     });
-    return { name, format, connections, replicas: this.replicas };
+    const { isDrained } = this;
+    return { name, format, isDrained, connections, replicas: this.replicas };
   }
 
   /** No new requests; those that are open go on. */

@@ -47,6 +47,10 @@ export class KeyRing {
     return this.#entries.size;
   }
 
+  get holders(): KeyHolder[] {
+    return Array.from(this.#entries.values(), ({ holder }) => holder);
+  }
+
   /**
    * @param header the call's headers by lower-case name.
    * @param wallMs Unix time, for keys that expire.

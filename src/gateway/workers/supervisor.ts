@@ -4,13 +4,15 @@
  */
 import type { Clock } from "../../clock/index.ts";
 import { type ManxError, US_PER_S } from "../../core/index.ts";
+import { AdminServer, type Operations, type WorkerReport } from "../admin/index.ts";
 import { type ConfigDiff, diffConfig, type GatewayConfig } from "../config/index.ts";
+import type { DrainedPlace } from "../drained-places.ts";
 import { BudgetKeeper, BudgetLedger, type Spending } from "../keys/index.ts";
 import { Crew } from "./crew.ts";
 import { fleetPage } from "./fleet-metrics.ts";
 import type { Member } from "./member.ts";
 import { errorFrom } from "./plain-error.ts";
-import type { DrainedPlace, Serving, Welcome } from "./worker.ts";
+import type { Serving, Welcome } from "./worker.ts";
 import type { WorkerProcess } from "./worker-process.ts";
 
 export interface SupervisorOptions {
@@ -19,10 +21,13 @@ export interface SupervisorOptions {
   readonly fork: () => WorkerProcess;
   /** Reads and checks the configuration again. */
   readonly load: () => Promise<GatewayConfig>;
+  /** What operators may ask for. Default `Supervisor.reload`, for those who want to say something about it. */
+  readonly reload?: () => Promise<ConfigDiff>;
   readonly onNotice: (notice: ManxError) => void;
 }
 
 const PAGE_US = 2 * US_PER_S;
+const ASK_US = 5 * US_PER_S;
 const RELOAD_US = 60 * US_PER_S;
 /** Workers find out the same at the same time; it is told once. */
 const SAME_NOTICE_US = 10 * US_PER_S;
@@ -32,7 +37,8 @@ export class Supervisor {
   readonly #crew: Crew;
   readonly #ledger = new BudgetLedger(null);
   readonly #budgets: BudgetKeeper;
-  readonly #drained: DrainedPlace[] = [];
+  #drained: readonly DrainedPlace[] = [];
+  #admin: AdminServer | undefined;
   readonly #noticed = new Map<string, number>();
   #config: GatewayConfig;
 
@@ -64,8 +70,10 @@ export class Supervisor {
   async start(): Promise<Serving> {
     await this.#budgets.follow(keysPath(this.#config));
     try {
+      await this.#openAdmin();
       return (await this.#crew.start()) as Serving;
     } catch (thrown) {
+      await this.#admin?.close();
       await this.#budgets.close();
       throw thrown;
     }
@@ -90,11 +98,61 @@ export class Supervisor {
   async leave(): Promise<void> {
     const { graceUs, drainUs } = this.#config.limits;
     await this.#crew.leave(graceUs + drainUs);
+    await this.#admin?.close();
     await this.#budgets.close();
   }
 
   cut(): void {
     this.#crew.cut();
+  }
+
+  async #openAdmin(): Promise<void> {
+    const { admin } = this.#config;
+    if (admin === null) return;
+    const operations: Operations = {
+      config: () => this.#config,
+      state: async () => {
+        const { answers, missing } = await this.#crew.gather("state", undefined, ASK_US);
+        const workers = answers.map(({ worker, value }) => {
+          return { worker, ...(value as Omit<WorkerReport, "worker">) };
+        });
+        return { workers, unanswered: missing.map(({ worker }) => worker) };
+      },
+      drain: (place) => this.#takeOut(place),
+      resume: (place) => this.#putBack(place),
+      reload: this.#options.reload ?? (() => this.reload()),
+    };
+    this.#admin = new AdminServer(operations, this.#options.clock);
+    await this.#admin.start(admin);
+  }
+
+  async #takeOut(place: DrainedPlace): Promise<void> {
+    await this.#tell("drain", place, [...this.#drained, place]);
+  }
+
+  async #putBack(place: DrainedPlace): Promise<void> {
+    const isOver = (one: DrainedPlace): boolean =>
+      one.upstream === place.upstream && (place.url === null || one.url === place.url);
+    await this.#tell(
+      "resume",
+      place,
+      this.#drained.filter((one) => !isOver(one)),
+    );
+  }
+
+  /**
+   * @param drained what is taken out once it is done, for workers to come.
+   * @throws what a worker objects to. A name that it does not know no other knows either; a worker that does not answer
+   * leaves the others with what they were told.
+   */
+  async #tell(
+    what: "drain" | "resume",
+    place: DrainedPlace,
+    drained: readonly DrainedPlace[],
+  ): Promise<void> {
+    const { answers, missing } = await this.#crew.gather(what, place, ASK_US);
+    if (answers.length > 0) this.#drained = drained;
+    if (missing.length > 0) throw missing[0]!.error;
   }
 
   #meet(member: Member): void {

@@ -2,6 +2,7 @@
 import type { Clock } from "../../clock/index.ts";
 import { type ManxError, toManxError, US_PER_S } from "../../core/index.ts";
 import type { GatewayConfig } from "../config/index.ts";
+import type { DrainedPlace } from "../drained-places.ts";
 import type { Fleet, FleetMember } from "../fleet.ts";
 import { type Gateway, startConfigured } from "../gateway.ts";
 import type { LedgerState, Spending } from "../keys/index.ts";
@@ -14,12 +15,6 @@ export interface Welcome {
   readonly workers: number;
   readonly spent: LedgerState;
   readonly drained: readonly DrainedPlace[];
-}
-
-export interface DrainedPlace {
-  readonly upstream: string;
-  /** null: all of its addresses. */
-  readonly url: string | null;
 }
 
 /** What it says when it serves. */
@@ -79,7 +74,11 @@ async function serve(link: IpcLink, { clock, load }: WorkerOptions): Promise<Gat
     budgets: (ledger) => new WorkerBudgets({ ledger, link, clock, spent, since }),
     onNotice: (notice: ManxError) => link.tell("notice", notice.toJSON()),
   });
+  for (const place of welcome.drained) tryDrain(gateway, place);
   link.on("cut", () => gateway.cut());
+  link.on("state", () => gateway.report());
+  link.on("drain", (place) => gateway.drain(place as DrainedPlace));
+  link.on("resume", (place) => gateway.resume(place as DrainedPlace));
   link.on("page", async (accept) => (await gateway.metricsPage(accept as string)).text);
   link.on("reload", async () => {
     await gateway.reload(workerShare(await load(), workers));
@@ -112,4 +111,13 @@ async function introduce(
   });
   link.tell("hello");
   return { welcome: await welcomed, since };
+}
+
+/** What was drained may not be there any more. */
+function tryDrain(gateway: Gateway, place: DrainedPlace): void {
+  try {
+    gateway.drain(place);
+  } catch {
+    // Then nothing goes there either.
+  }
 }

@@ -31,3 +31,16 @@ describe("a breaker that is open at another gateway", () => {
     expect(chosen(targets, 0)).toBe(0);
   });
 });
+
+describe("a target that an operator has taken out", () => {
+  it("gets no call, for want of a better one neither, until it is put back", () => {
+    const targets = [target(0), target(1)];
+    targets[0]!.isDrained = true;
+    expect(chosen(targets, 0)).toBe(1);
+    targets[1]!.isDrained = true;
+    expect(chosen(targets, 0)).toBe(-1);
+    expect(targets[0]!.availableUs).toBe(Number.POSITIVE_INFINITY);
+    targets[0]!.isDrained = false;
+    expect(chosen(targets, 0)).toBe(0);
+  });
+});

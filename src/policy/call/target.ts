@@ -41,6 +41,8 @@ export class Target {
   readonly #sharesLimits: boolean;
   readonly #breaker: Breaker | null;
   readonly #slowUs: number;
+  /** An operator has taken it out: no attempt begins there until it is put back. */
+  isDrained = false;
   #coolUntilUs = 0;
   /** Another gateway's breaker is open until then. */
   #elsewhereUntilUs = 0;
@@ -56,7 +58,7 @@ export class Target {
   }
 
   isHealthy(nowUs: number): boolean {
-    if (nowUs < this.#elsewhereUntilUs) return false;
+    if (this.isDrained || nowUs < this.#elsewhereUntilUs) return false;
     return nowUs >= this.#coolUntilUs && (this.#breaker?.allows(nowUs) ?? true);
   }
 
@@ -65,12 +67,13 @@ export class Target {
    * others say is a hint: it may be their way there that is broken.
    */
   isBearable(nowUs: number): boolean {
-    if (nowUs < this.#coolUntilUs) return false;
+    if (this.isDrained || nowUs < this.#coolUntilUs) return false;
     return this.#breaker === null || this.#breaker.allows(nowUs) || !this.#breaker.isForFailure;
   }
 
-  /** When it is worth another look; in the past if now. */
+  /** When it is worth another look; in the past if now, Infinity if nobody knows. */
   get availableUs(): number {
+    if (this.isDrained) return Number.POSITIVE_INFINITY;
     return Math.max(this.#coolUntilUs, this.#breaker?.openUntilUs ?? 0);
   }
 
