@@ -74,7 +74,8 @@ export class ConnectionShelf {
   /** @param fresh none that was kept: where one has just been found dead, others may be. */
   take(fresh: boolean): Taken | undefined {
     const nowUs = this.#options.clock.nowUs();
-    const session = this.#h2.size === 0 ? undefined : this.#roomiest(fresh ? nowUs - FRESH_US : 0);
+    const openedAfterUs = fresh ? nowUs - FRESH_US : Number.NEGATIVE_INFINITY;
+    const session = this.#h2.size === 0 ? undefined : this.#roomiest(openedAfterUs);
     if (session !== undefined) {
       const idleUs = session.streams === 0 ? nowUs - session.idleSinceUs : 0;
       return { channel: session.begin(false), idleUs };

@@ -12,7 +12,7 @@ import type { Socket } from "node:net";
 import { Client } from "undici";
 import type { BreakKind, Channel, ResponseSink, UpstreamRequest } from "./channel.ts";
 import { type ConnectionMarks, reusedMarks } from "./connection-marks.ts";
-import { H1Response } from "./h1-response.ts";
+import { H1Response, type H1ResponseFacts } from "./h1-response.ts";
 import { HINT_MARGIN_US } from "./idle-limit.ts";
 
 export interface H1Events {
@@ -35,20 +35,19 @@ export interface H1Options {
 /** Idle is not counted down to zero by undici itself: a connection that it must keep for ever gets a year. */
 const FOREVER_MS = 365 * 24 * 3_600 * 1_000;
 
-export class H1Connection implements Channel {
+export class H1Connection implements Channel, H1ResponseFacts {
   readonly #options: H1Options;
   readonly #client: Client;
   readonly #socket: Socket;
   #closed = false;
-  /** The socket broke. undici takes that for the end of a body that has no length; it is none. */
-  #hasBroken = false;
+  /** undici takes that for the end of a body that has no length; it is none. */
+  hasBroken = false;
   /** By undici's own idle limit, which is ours. */
   #hasExpired = false;
   /** Of the request on it. */
   marks: ConnectionMarks;
   /** A request was on it before the present one, or it was kept without one. */
   isKept = false;
-  isBusy = false;
   idleSinceUs = 0;
 
   constructor(options: H1Options) {
@@ -59,7 +58,7 @@ export class H1Connection implements Channel {
     socket.once("close", () => this.#close(undefined, !this.#hasExpired));
     // Ahead of undici's own listener, which may report the end of the response.
     socket.on("error", ({ code }: NodeJS.ErrnoException) => {
-      this.#hasBroken = true;
+      this.hasBroken = true;
       this.#hasExpired = code === "UND_ERR_INFO";
     });
     // Before the first request nothing reads the socket: whatever comes, an end or bytes unasked for, makes it useless.
@@ -94,28 +93,23 @@ export class H1Connection implements Channel {
   /** The next request finds it open. */
   keep(nowUs: number): void {
     this.isKept = true;
-    this.isBusy = false;
     this.idleSinceUs = nowUs;
   }
 
   /** For the request that comes now. */
   begin(): void {
-    this.isBusy = true;
     this.marks = this.isKept ? reusedMarks(this.#options.marks) : this.#options.marks;
   }
 
   send({ method, path, headers, body }: UpstreamRequest, sink: ResponseSink): void {
-    const { onHint } = this.#options.events;
-    const response = new H1Response(sink, {
-      onHint,
-      hasBroken: () => this.#hasBroken,
-      kindOf: (cause) => this.#kindOf(cause),
-    });
-    this.#client.dispatch({ method, path, headers, body }, response);
+    this.#client.dispatch({ method, path, headers, body }, new H1Response(sink, this));
   }
 
-  /** Before a head came. */
-  #kindOf(cause: Error): BreakKind {
+  onHint(header: string): void {
+    this.#options.events.onHint(header);
+  }
+
+  kindOf(cause: Error): BreakKind {
     if (!isSocketFault(cause)) return "garbage";
     return this.isKept ? "reuse_race" : "cut";
   }

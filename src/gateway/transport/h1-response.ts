@@ -3,9 +3,10 @@ import type { Dispatcher } from "undici";
 import type { BreakKind, ResponseSink } from "./channel.ts";
 
 export interface H1ResponseFacts {
+  /** The socket broke; asked at the end of a body. */
+  readonly hasBroken: boolean;
+  /** @param header value of `Keep-Alive`. */
   onHint(header: string): void;
-  /** Asked at the end of a body. */
-  hasBroken(): boolean;
   /** Of a failure before the head. */
   kindOf(cause: Error): BreakKind;
 }
@@ -41,7 +42,7 @@ export class H1Response implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    if (this.#facts.hasBroken()) this.#sink.broken("cut", reset());
+    if (this.#facts.hasBroken) this.#sink.broken("cut", reset());
     else this.#sink.end();
   }
 
