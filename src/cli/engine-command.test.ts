@@ -64,7 +64,7 @@ describe("manx engine", () => {
     expect((await response.text()).endsWith("data: [DONE]\n\n")).toBe(true);
     expect(await done).toBe(0);
     expect(io.err).toMatch(
-      /engine: closed; \d+ steps(; DEGRADED: .* of their length| at the promised pace, late by )/,
+      /engine: closed; \d+ steps(, too few within 10 s|; DEGRADED: .* of their length| at the promised pace, late by )/,
     );
   });
 

@@ -133,6 +133,9 @@ function paceText(server: EngineServer): string {
   const steps = server.engines.reduce((sum, { totals }) => sum + totals.steps, 0);
   const { worst } = server.pace();
   if (steps === 0) return "no steps";
+  if (!worst.isJudged) {
+    return `${steps} steps, too few within ${worst.windowS} s to say whether it kept its pace`;
+  }
   if (worst.status === "degraded") {
     return `${steps} steps; DEGRADED: it did not keep its pace, in its worst ${worst.windowS} s ${worst.reason}`;
   }

@@ -26,6 +26,7 @@ describe("Pace", () => {
       status: "ok",
       windowS: 10,
       steps: 100,
+      isJudged: true,
       lagUs: 1_000,
       stepUs: 10_000,
       lagShare: 0.1,
@@ -52,7 +53,9 @@ describe("Pace", () => {
 
   it("judges nothing by a handful of steps", () => {
     const pace = new Pace();
-    expect(pace.read(run(pace, 0, STEPS_MIN - 1, 50_000, 50_000)).status).toBe("ok");
+    const few = pace.read(run(pace, 0, STEPS_MIN - 1, 50_000, 50_000));
+    expect([few.status, few.isJudged]).toEqual(["ok", false]);
+    expect(pace.worst(0).isJudged).toBe(false);
   });
 
   it("forgets after ten seconds, and remembers that it was bad", () => {

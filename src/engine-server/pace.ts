@@ -27,6 +27,8 @@ export interface PaceReading {
   readonly status: "ok" | "degraded";
   readonly windowS: number;
   readonly steps: number;
+  /** Whether these are enough steps for the rule; with fewer, "ok" says nothing. */
+  readonly isJudged: boolean;
   /** Means over the window's steps, µs; NaN without steps. */
   readonly lagUs: number;
   readonly stepUs: number;
@@ -95,9 +97,9 @@ function emptySlot(second: number): Slot {
   return { second, steps: 0, lagUs: 0, priceUs: 0, lostUs: 0 };
 }
 
-/** 1 is the edge of the rule. */
+/** 1 is the edge of the rule; below 0 it does not apply. */
 function badness({ steps, lagShare, lostShare }: PaceReading): number {
-  if (steps < STEPS_MIN) return 0;
+  if (steps < STEPS_MIN) return -1;
   return Math.max(lagShare / LAG_SHARE_MAX, lostShare / LOST_SHARE_MAX);
 }
 
@@ -105,10 +107,11 @@ function readingOf({ steps, lagUs, priceUs, lostUs }: Slot): PaceReading {
   const lagShare = priceUs === 0 ? 0 : lagUs / priceUs;
   const lostShare = priceUs === 0 ? 0 : lostUs / (priceUs + lostUs);
   const reasons: string[] = [];
-  if (steps >= STEPS_MIN && lostShare > LOST_SHARE_MAX) {
+  const isJudged = steps >= STEPS_MIN;
+  if (isJudged && lostShare > LOST_SHARE_MAX) {
     reasons.push(`${percent(1 - lostShare)} of the promised rate`);
   }
-  if (steps >= STEPS_MIN && lagShare > LAG_SHARE_MAX) {
+  if (isJudged && lagShare > LAG_SHARE_MAX) {
     const ms = (us: number): string => (us / steps / 1_000).toFixed(2);
     reasons.push(
       `steps of ${ms(priceUs)} ms that ended ${ms(lagUs)} ms late, ${percent(lagShare)} of their length`,
@@ -118,6 +121,7 @@ function readingOf({ steps, lagUs, priceUs, lostUs }: Slot): PaceReading {
     status: reasons.length > 0 ? "degraded" : "ok",
     windowS: WINDOW_S,
     steps,
+    isJudged,
     lagUs: lagUs / steps,
     stepUs: priceUs / steps,
     lagShare,
