@@ -6,7 +6,7 @@ import type { ConfigDiff, GatewayConfig } from "../gateway/config/index.ts";
 import type { Gateway } from "../gateway/index.ts";
 import { addGatewayFlags, type GatewayFlags, readGatewayFlags } from "./gateway-flags.ts";
 import { addGatewayKeyCommand } from "./gateway-key-command.ts";
-import { type GatewayReload, reloadNow, watchGatewayFiles } from "./gateway-reload.ts";
+import type { GatewayReload } from "./gateway-reload.ts";
 import { interrupted } from "./interrupted.ts";
 import type { Io } from "./io.ts";
 
@@ -54,6 +54,7 @@ async function runAlone(
   io: Io,
 ): Promise<void> {
   const { startConfigured } = await import("../gateway/index.ts");
+  const { reloadNow, watchGatewayFiles } = await import("./gateway-reload.ts");
   let watch: GatewayReload | undefined;
   const gateway = await startConfigured(config, {
     clock: io.clock,

@@ -5,7 +5,7 @@ import { posix } from "node:path";
 const LEFTOVER = new RegExp(`\\b(${["TO" + "DO", "FIX" + "ME", "XX" + "X"].join("|")})\\b`);
 const MACHINE_FOLDERS = ["work", "tmp", "home", "root", "Users", "mnt"].join("|");
 const MACHINE_PATH = new RegExp(`(?<![\\w.:/~*>-])/(${MACHINE_FOLDERS})/\\w`);
-const BESIDE = /(^|[^\w.])(\.\.\/)+shared\b/;
+const BESIDE = /(^|[^\w.])(\.\.\/)+shared(?![\w-])/;
 const NAMELESS = /^(utils?|types|helpers?|misc|common)\./;
 /** A dot may also part a suffix (`x.test.ts`) or a version (`vllm-0.19.ts`). */
 const KEBAB_CASE = /^[a-z0-9]+([-.][a-z0-9]+)*\.m?ts$/;
