@@ -24,3 +24,20 @@ export interface CallFailure extends Omit<Failure, "kind"> {
   /** Some of the answer is with the caller already. */
   readonly isAfterContent: boolean;
 }
+
+/**
+ * @param cause what the last attempt failed with, or that time is over.
+ * @param attempt undefined: none could be begun.
+ */
+export function callFailure(
+  cause: Failure | "deadline",
+  attempt: number | undefined,
+  isAfterContent: boolean,
+): CallFailure {
+  const where = { attempt, isAfterContent };
+  if (cause === "deadline") {
+    const silent = { status: 0, retryAfterUs: undefined, shouldRetry: undefined };
+    return { kind: "deadline", ...silent, ...where };
+  }
+  return { ...cause, kind: attempt === undefined ? "no_target" : cause.kind, ...where };
+}

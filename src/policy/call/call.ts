@@ -11,15 +11,8 @@
  * `fail`, nor once the caller has left; each attempt that began ends once; the deadline ends everything.
  */
 import { assert } from "../../core/index.ts";
-import { AttemptClock } from "./attempt-clock.ts";
-import {
-  type AttemptEnd,
-  type AttemptRecord,
-  type BeginCause,
-  beginRecord,
-} from "./attempt-record.ts";
-import type { Ballot } from "./breaker.ts";
-import type { CallDecision, CallFailure } from "./call-decision.ts";
+import type { AttemptEnd, AttemptRecord, BeginCause } from "./attempt-record.ts";
+import { type CallDecision, callFailure } from "./call-decision.ts";
 import type { CallRequest, CallRoute } from "./call-request.ts";
 import { type AnswerSoFar, breaksText, chooseContinuer, NOTHING_YET } from "./continuation.ts";
 import {
@@ -30,17 +23,10 @@ import {
   nextTry,
   plainFailure,
 } from "./failure.ts";
-import type { FirstContent, Target } from "./target.ts";
-import { chooseTarget } from "./target-choice.ts";
+import { LiveAttempt } from "./live-attempt.ts";
+import { pauseUs, spreadUs } from "./retry-pause.ts";
+import { chooseTarget, soonestUs } from "./target-choice.ts";
 
-interface Live {
-  readonly record: AttemptRecord;
-  readonly clock: AttemptClock;
-  /** For the end that its target is told. */
-  readonly ballot: Ballot;
-}
-
-const PATIENCE = 4;
 /** A second connection that was kept and is dead is no coincidence. */
 const REUSE_RACES_MAX = 1;
 
@@ -50,10 +36,10 @@ export class Call {
   readonly #answer: AnswerSoFar;
   readonly #deadlineUs: number;
   readonly #records: AttemptRecord[] = [];
-  #live: Live[] = [];
-  #winner: Live | undefined;
+  #live: LiveAttempt[] = [];
+  #winner: LiveAttempt | undefined;
   /** What goes on with the winner's answer, until it has put something out itself. */
-  #continuer: Live | undefined;
+  #continuer: LiveAttempt | undefined;
   #hasContinued = false;
   #isOver = false;
   #retryAtUs = Number.POSITIVE_INFINITY;
@@ -109,37 +95,21 @@ export class Call {
 
   /** The request is on its way, on an open connection. */
   sent(attempt: number, nowUs: number): void {
-    const live = this.#find(attempt);
-    if (live === undefined) return;
-    live.record.sentUs = nowUs;
-    live.clock.sent(nowUs);
+    this.#find(attempt)?.sent(nowUs);
   }
 
   /** A head that says yes (below 400). */
   head(attempt: number, status: number, nowUs: number): void {
-    const live = this.#find(attempt);
-    if (live === undefined) return;
-    live.record.headUs = nowUs;
-    live.record.status = status;
-    live.clock.head(nowUs);
+    this.#find(attempt)?.head(status, nowUs);
   }
 
   /** First output of a stream; of another answer, that it is there, whole or too large to wait for the rest. */
   content(attempt: number, nowUs: number): readonly CallDecision[] {
     const live = this.#find(attempt);
     if (live === undefined || this.#hasContent(live)) return NOTHING;
-    const { record } = live;
-    record.contentUs = nowUs;
-    live.clock.content(nowUs);
-    const target = this.#targetOf(live);
-    // Without a stream the whole generation lies before the first byte: another quantity, that says nothing of this one.
-    if (this.#request.isStream) {
-      target.content(live.ballot, this.#silenceOf(live, nowUs), nowUs);
-    } else {
-      target.end(live.ballot, "good", nowUs);
-    }
-    if (this.#hedgeAtUs !== Number.POSITIVE_INFINITY) this.#route.hedger?.notePrompt(target);
-    this.#noteHedge(live, nowUs);
+    live.content(nowUs);
+    if (Number.isFinite(this.#hedgeAtUs)) this.#route.hedger?.notePrompt(live.target);
+    live.noteIn(this.#route.hedger, nowUs);
     this.#deliver(live, nowUs);
     return this.#take();
   }
@@ -163,7 +133,7 @@ export class Call {
     if (live === undefined) return NOTHING;
     // Whole without any output: nothing more will come, and it is what the upstream has to say.
     if (!this.#hasContent(live)) {
-      this.#targetOf(live).end(live.ballot, "good", nowUs);
+      live.empty(nowUs);
       this.#deliver(live, nowUs);
     }
     this.#endAttempt(live, "delivered", nowUs);
@@ -176,8 +146,7 @@ export class Call {
     if (live === undefined) return NOTHING;
     if (failure.status > 0) live.record.status = failure.status;
     this.#judge(live, isIllness(failure), nowUs);
-    const target = this.#targetOf(live);
-    if (failure.retryAfterUs !== undefined) target.cool(nowUs + failure.retryAfterUs);
+    if (failure.retryAfterUs !== undefined) live.target.cool(nowUs + failure.retryAfterUs);
     this.#lose(live, failure, nowUs);
     return this.#take();
   }
@@ -206,38 +175,26 @@ export class Call {
     if (!this.#isOver && nowUs >= this.#hedgeAtUs) this.#hedge(nowUs);
     if (!this.#isOver && nowUs >= this.#retryAtUs) {
       this.#retryAtUs = Number.POSITIVE_INFINITY;
-      this.#beginSomewhere(
-        this.#records.length === 0 ? "first" : "retry",
-        this.#retryTargets,
-        nowUs,
-      );
+      const cause = this.#records.length === 0 ? "first" : "retry";
+      this.#beginSomewhere(cause, this.#retryTargets, nowUs);
     }
     return this.#take();
   }
 
   /** What breaks after its first content was judged then; a second verdict is owed only if it is a bad one. */
-  #judge(live: Live, isIll: boolean, nowUs: number): void {
-    const target = this.#targetOf(live);
-    if (live !== this.#winner) target.end(live.ballot, isIll ? "failed" : undefined, nowUs);
-    else if (isIll) target.broke(nowUs);
+  #judge(live: LiveAttempt, isIll: boolean, nowUs: number): void {
+    if (live !== this.#winner) live.failed(isIll, nowUs);
+    else if (isIll) live.target.broke(nowUs);
   }
 
   /** Its answer, or another one's, is with the caller. */
-  #hasContent(live: Live): boolean {
+  #hasContent(live: LiveAttempt): boolean {
     return this.#winner !== undefined && live !== this.#continuer;
   }
 
-  #silenceOf({ record }: Live, nowUs: number): FirstContent {
-    return { tokens: this.#request.inputTokens, ttftUs: nowUs - record.beganUs };
-  }
-
-  #find(attempt: number): Live | undefined {
+  #find(attempt: number): LiveAttempt | undefined {
     for (const live of this.#live) if (live.record.attempt === attempt) return live;
     return undefined;
-  }
-
-  #targetOf({ record }: Live): Target {
-    return this.#route.targets[record.target]!;
   }
 
   #take(): readonly CallDecision[] {
@@ -249,12 +206,12 @@ export class Call {
 
   #begin(target: number, cause: BeginCause, nowUs: number): void {
     const { policy, targets, hedger } = this.#route;
-    const attempt = this.#records.length;
-    const record = beginRecord(attempt, target, cause, nowUs);
-    this.#records.push(record);
     const { isStream, isRepeatable, inputTokens } = this.#request;
-    const ballot = targets[target]!.begin(nowUs);
-    this.#live.push({ record, clock: new AttemptClock(policy.timeouts, isStream, nowUs), ballot });
+    const attempt = this.#records.length;
+    const where = { index: target, target: targets[target]!, timeouts: policy.timeouts };
+    const live = new LiveAttempt({ attempt, cause, request: this.#request, ...where }, nowUs);
+    this.#records.push(live.record);
+    this.#live.push(live);
     this.#waitsSinceUs = undefined;
     if (IS_TRY[cause]) this.#tries += 1;
     if (cause !== "continue" && hedger !== null && isStream && isRepeatable && !this.#hasHedge) {
@@ -273,10 +230,7 @@ export class Call {
       this.#begin(target, this.#causeAt(cause, target), nowUs);
       return;
     }
-    let availableUs = Number.POSITIVE_INFINITY;
-    for (const [at, { availableUs: atUs }] of targets.entries()) {
-      if (!excluded.has(at)) availableUs = Math.min(availableUs, atUs);
-    }
+    const availableUs = soonestUs(targets, excluded);
     // A target whose one probe is under way is "available" already.
     const againUs = Math.max(availableUs, nowUs + PROBE_WAIT_US);
     this.#waitsSinceUs ??= nowUs;
@@ -288,13 +242,7 @@ export class Call {
       return;
     }
     this.#retryTargets = excluded;
-    this.#retryAtUs = againUs + this.#spreadUs(againUs - nowUs);
-  }
-
-  /** Whoever waits for one target must not come back in the same instant. */
-  #spreadUs(waitUs: number): number {
-    const mostUs = Math.min(waitUs / 10, this.#route.policy.retry.backoffBaseUs);
-    return Math.ceil(mostUs * this.#route.random.next());
+    this.#retryAtUs = againUs + spreadUs(policy.retry, againUs - nowUs, random);
   }
 
   /** Targets that may still be at work on this call: slow is not failed. */
@@ -310,7 +258,7 @@ export class Call {
     return before === undefined || before === target ? "retry" : "failover";
   }
 
-  #deliver(live: Live, nowUs: number): void {
+  #deliver(live: LiveAttempt, nowUs: number): void {
     this.#winner = live;
     this.#continuer = undefined;
     this.#hedgeAtUs = Number.POSITIVE_INFINITY;
@@ -318,15 +266,15 @@ export class Call {
     for (const other of [...this.#live]) {
       if (other === live) continue;
       const { attempt } = other.record;
-      this.#targetOf(other).lost(other.ballot, this.#silenceOf(other, nowUs), nowUs);
+      other.lost(nowUs);
       this.#endAttempt(other, "lost", nowUs);
       this.#out.push({ do: "cancel", attempt, why: "lost" });
     }
     this.#out.push({ do: "deliver", attempt: live.record.attempt });
   }
 
-  #endAttempt(live: Live, end: AttemptEnd, nowUs: number): void {
-    if (live.record.contentUs === undefined) this.#noteHedge(live, nowUs);
+  #endAttempt(live: LiveAttempt, end: AttemptEnd, nowUs: number): void {
+    if (live.record.contentUs === undefined) live.noteIn(this.#route.hedger, nowUs);
     live.record.end = end;
     live.record.endedUs = nowUs;
     this.#live.splice(this.#live.indexOf(live), 1);
@@ -334,21 +282,15 @@ export class Call {
 
   #cancelAll(why: AttemptEnd, nowUs: number): void {
     for (const live of [...this.#live]) {
-      if (live !== this.#winner) this.#giveUp(live, nowUs);
+      // Its time was up, not its target's.
+      if (live !== this.#winner) live.givenUp(nowUs >= this.#deadlineUs, nowUs);
       this.#out.push({ do: "cancel", attempt: live.record.attempt, why });
       this.#endAttempt(live, why, nowUs);
     }
   }
 
-  /** Its time was up, not its target's: only a silence that is long for such a prompt says something. */
-  #giveUp(live: Live, nowUs: number): void {
-    const isLate = nowUs >= this.#deadlineUs && this.#request.isStream;
-    if (isLate) this.#targetOf(live).silent(live.ballot, this.#silenceOf(live, nowUs), nowUs);
-    else this.#targetOf(live).end(live.ballot, undefined, nowUs);
-  }
-
   /** An attempt has failed; what now? */
-  #lose(live: Live, failure: Failure, nowUs: number): void {
+  #lose(live: LiveAttempt, failure: Failure, nowUs: number): void {
     const { attempt, target } = live.record;
     this.#endAttempt(live, failure.kind, nowUs);
     if (this.#winner !== undefined) {
@@ -401,8 +343,10 @@ export class Call {
     const tried = new Set(this.#records.map((record) => record.target));
     const other = chooseTarget(targets, { excluded: tried, nowUs }, random);
     if (other < 0 && next === "elsewhere") return false;
-    const waitUs = other >= 0 ? 0 : this.#pauseUs(failure, next);
-    const isSlept = failure.retryAfterUs !== undefined && other < 0;
+    const { retryAfterUs } = failure;
+    const reasons = { tries: this.#tries, isPatient: next === "patiently", retryAfterUs };
+    const waitUs = other >= 0 ? 0 : pauseUs(policy.retry, reasons, random);
+    const isSlept = retryAfterUs !== undefined && other < 0;
     if (isSlept && waitUs > policy.retry.retryAfterMaxUs) return false;
     if (!this.#isInTime(other >= 0 ? other : target, nowUs + waitUs)) return false;
     if (!retries.trySpend(this.#request.inputTokens)) return false;
@@ -415,24 +359,12 @@ export class Call {
     return true;
   }
 
-  /** Jitter takes from our own pause and adds to what the server has asked for. */
-  #pauseUs(failure: Failure, next: NextTry): number {
-    const { backoffBaseUs, backoffCapUs } = this.#route.policy.retry;
-    const draw = this.#route.random.next();
-    const factor = next === "patiently" ? PATIENCE : 1;
-    const doubledUs = backoffBaseUs * factor * 2 ** Math.max(0, this.#tries - 1);
-    const ownUs = Math.ceil(Math.min(backoffCapUs, doubledUs) * (1 - draw / 2));
-    const { retryAfterUs } = failure;
-    if (retryAfterUs === undefined) return ownUs;
-    return retryAfterUs + Math.ceil(Math.min(retryAfterUs / 10, backoffBaseUs) * draw);
-  }
-
   #hedge(nowUs: number): void {
     this.#hedgeAtUs = Number.POSITIVE_INFINITY;
     const { hedger, targets, random } = this.#route;
     const primary = this.#live[0];
     if (hedger === null || primary === undefined || this.#winner !== undefined) return;
-    hedger.noteLate(this.#targetOf(primary));
+    hedger.noteLate(primary.target);
     this.#hasHedge = true;
     const busy = this.#maybeBusy();
     const excluded = new Set([...busy, primary.record.target]);
@@ -445,28 +377,11 @@ export class Call {
     }
   }
 
-  /** What a hedge tells of its own target: that it was prompt, that it was late as well, or nothing yet. */
-  #noteHedge(live: Live, nowUs: number): void {
-    const { cause, beganUs, contentUs } = live.record;
-    const { hedger } = this.#route;
-    if (hedger === null || cause !== "hedge") return;
-    const target = this.#targetOf(live);
-    const delayUs = hedger.delayUs(target, this.#request.inputTokens);
-    if (nowUs - beganUs > delayUs) hedger.noteLate(target);
-    else if (contentUs !== undefined) hedger.notePrompt(target);
-  }
-
   #fail(cause: Failure | "deadline", attempt: number | undefined, nowUs: number): void {
     const isAfterContent = this.#winner !== undefined;
     this.#cancelAll("abandoned", nowUs);
     this.#isOver = true;
-    const failure: Omit<CallFailure, "attempt" | "isAfterContent"> =
-      cause === "deadline"
-        ? { kind: "deadline", status: 0, retryAfterUs: undefined, shouldRetry: undefined }
-        : attempt === undefined
-          ? { ...cause, kind: "no_target" }
-          : cause;
-    this.#out.push({ do: "fail", failure: { ...failure, attempt, isAfterContent } });
+    this.#out.push({ do: "fail", failure: callFailure(cause, attempt, isAfterContent) });
   }
 }
 

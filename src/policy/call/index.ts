@@ -18,4 +18,11 @@ export type { CallRequest, CallRoute } from "./call-request.ts";
 export { type Failure, type FailureKind, plainFailure } from "./failure.ts";
 export { HedgeGovernor, type HedgeRefusal } from "./hedge-governor.ts";
 export { type HeaderReader, readRetryAfterUs } from "./retry-after.ts";
+export {
+  forecastRetries,
+  type RetryFault,
+  type RetryForecast,
+  type RetryOutcome,
+  type RetryPlan,
+} from "./retry-forecast.ts";
 export { Target, type TargetOptions } from "./target.ts";

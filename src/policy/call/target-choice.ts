@@ -21,6 +21,15 @@ export function chooseTarget(
   return pick(targets, random, (target, at) => !excluded.has(at) && target.isBearable(nowUs));
 }
 
+/** @returns when one of the others is worth a look; in the past if now, infinite if there is none. */
+export function soonestUs(targets: readonly Target[], excluded: ReadonlySet<number>): number {
+  let soonest = Number.POSITIVE_INFINITY;
+  for (const [at, { availableUs }] of targets.entries()) {
+    if (!excluded.has(at)) soonest = Math.min(soonest, availableUs);
+  }
+  return soonest;
+}
+
 function pick(
   targets: readonly Target[],
   random: Random,
