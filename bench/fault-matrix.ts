@@ -1,5 +1,5 @@
 /**
- * `npx tsx bench/fault-matrix.ts`: every cell of the fault matrix over real sockets, with what the caller saw and how long it
+ * `npm run bench:faults`: every cell of the fault matrix over real sockets, with what the caller saw and how long it
  * took beside the gateway's own limit. Options: `--only TEXT` for cells whose title has it, `--at-once N`, `--all` to print
  * the cells that are as expected too.
  */

@@ -1,6 +1,6 @@
 /**
  * The fault matrix in short: each fault in each of its phases, alone and with a spare target, over real sockets and with the
- * official clients. All cells, on every way between the formats: `npx tsx bench/fault-matrix.ts`.
+ * official clients. All cells, on every way between the formats: `npm run bench:faults`.
  */
 import { describe, expect, it } from "vitest";
 import { type CellResult, titleOf } from "../../support/fault-cell.ts";
