@@ -88,13 +88,13 @@ function costNotes({ given, flags }: PlanParts): string[] {
   ];
 }
 
-function nextCommand({ config, engines, pools }: PlanCandidate, flags: PlanFlags): string {
+function nextCommand({ config, engines, pools, routing }: PlanCandidate, flags: PlanFlags): string {
   const cost = flags.cost === undefined ? "" : ` --cost ${flags.cost}`;
   const fleet =
     pools !== undefined
       ? ` --pools ${pools.prefill}+${pools.decode}`
       : engines > 1
-        ? ` --replicas ${engines}`
+        ? ` --replicas ${engines} --routing ${routing}`
         : "";
   return (
     `manx engine --model ${config.model} --gpu ${config.gpu} --ranks ${config.ranks}${cost} ` +

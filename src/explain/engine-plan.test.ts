@@ -92,6 +92,20 @@ describe("planEngine", () => {
     expect(candidates[0]!.config.memory).toBe("prefix");
   });
 
+  it("looks at fleets of more replicas than prefix routing knows", async () => {
+    const requests = poisson(40, 400, 2_000, 2).map((one, i) => ({ ...one, blockHashes: [i % 3] }));
+    const limits = { ttftUs: 1_000 };
+    const many = { gpusMax: 300, contextMax: 2_048, ranks: [1], engine: { kvTokens: 4_096 } };
+    const plan = await planEngine({ ...base, ...many, requests, limits });
+    expect(plan.met).toBe(false);
+    const routers = new Map(plan.candidates.map(({ engines, routing }) => [engines, routing]));
+    expect([routers.get(16), routers.get(128), routers.get(300)]).toEqual([
+      "prefix",
+      "balanced",
+      "least-load",
+    ]);
+  });
+
   it("looks at prefill and decode apart, and takes it where tight gaps make chunks expensive", async () => {
     // Long prompts all the time: in one engine either the gaps are long or the chunks are many.
     const requests = poisson(150, 8, 6_000, 60);

@@ -16,7 +16,7 @@ import {
   type Pools,
 } from "../engine/index.ts";
 import { type ReplayOptions, replay, type WorkRequest } from "../load/index.ts";
-import type { RouterName } from "../policy/index.ts";
+import { ROUTER_REPLICAS_MAX, type RouterName } from "../policy/index.ts";
 import {
   describePlan,
   inPercent,
@@ -269,9 +269,11 @@ function wholePrompts(config: EngineConfig): EngineConfig {
   };
 }
 
+/** Those that look for prefixes keep a bit for each replica, so the largest fleets have to do without. */
 function routingFor(config: EngineConfig, entries: number): RouterName {
   if (entries === 1) return "round-robin";
-  return keepsPrefixes(config) ? "prefix" : "least-load";
+  const best = keepsPrefixes(config) ? (["prefix", "balanced"] as const) : [];
+  return best.find((name) => entries <= ROUTER_REPLICAS_MAX[name]) ?? "least-load";
 }
 
 /** Between pools in one host NVLink, if the GPU has it. */

@@ -65,6 +65,10 @@ describe("replay", () => {
     const spread = replay({ ...options, speed: 1e12, replicas: 3 });
     expect(spread.totals.steps).toBe(6);
     expect(() => replay({ ...options, routing: "best" as never })).toThrow(/unknown routing/);
+    expect(() => replay({ ...options, replicas: 32, routing: "prefix" })).toThrow(
+      expect.objectContaining({ code: "MANX_CONFIG_IMPOSSIBLE", where: "replicas" }),
+    );
+    expect(replay({ ...options, replicas: 32, routing: "balanced" }).finished).toBe(3);
   });
 
   it("gives classes and tenants of the workload to the queue's order", () => {

@@ -13,7 +13,7 @@ import {
   type Fleet,
   type Pools,
 } from "../engine/index.ts";
-import { ROUTERS, type Router, type RouterName } from "../policy/index.ts";
+import { ROUTER_REPLICAS_MAX, ROUTERS, type Router, type RouterName } from "../policy/index.ts";
 import { type Budgets, type Replay, ReplayCollector } from "./replay-collector.ts";
 import type { WorkRequest } from "./work-request.ts";
 
@@ -65,7 +65,7 @@ export function replay(options: ReplayOptions, budgets?: Budgets): Replay {
   const pendingTokens = serving.openTokens === undefined ? collect.pendingTokens : undefined;
   const cacheTokens = serving.entries[0]!.scheduler.kv.totalTokens;
   const { routing = "round-robin" } = options;
-  const router = options.router ?? lookUp(ROUTERS, routing, "routing")({ cacheTokens });
+  const router = options.router ?? routerFor(routing, replicas)({ cacheTokens });
   const speed = options.speed ?? 1;
   assert(speed > 0, "a replay has a speed above zero");
   let next = 0;
@@ -92,6 +92,19 @@ export function replay(options: ReplayOptions, budgets?: Budgets): Replay {
 /** Only a fit to a client's times knows of it. */
 function requestUsOf({ cost }: EngineConfig): number {
   return cost.kind === "fitted" ? (cost.fitted.requestUs ?? 0) : 0;
+}
+
+/** @throws MANX_NAME_UNKNOWN, MANX_CONFIG_IMPOSSIBLE */
+function routerFor(routing: RouterName, replicas: number): (typeof ROUTERS)[RouterName] {
+  const router = lookUp(ROUTERS, routing, "routing");
+  const most = ROUTER_REPLICAS_MAX[routing];
+  if (replicas <= most) return router;
+  throw new ManxError("MANX_CONFIG_IMPOSSIBLE", {
+    what: "more replicas than the router knows",
+    where: "replicas",
+    expected: `at most ${most} with routing "${routing}"`,
+    got: String(replicas),
+  });
 }
 
 function refuseBoth(): never {

@@ -16,4 +16,4 @@ export {
 } from "./replica-router.ts";
 export { RoundRobin } from "./round-robin.ts";
 export type { RoutedRequest, Router } from "./router.ts";
-export { type FleetFacts, ROUTERS, type RouterName } from "./routers.ts";
+export { type FleetFacts, ROUTER_REPLICAS_MAX, ROUTERS, type RouterName } from "./routers.ts";

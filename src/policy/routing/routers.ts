@@ -20,3 +20,11 @@ export const ROUTERS: Readonly<Record<RouterName, (facts?: FleetFacts) => Router
   balanced: ({ cacheTokens } = {}) =>
     new BalancedAffinity({ ...(cacheTokens !== undefined && { cacheTokens }) }),
 };
+
+/** How many replicas each knows. */
+export const ROUTER_REPLICAS_MAX: Readonly<Record<RouterName, number>> = {
+  "round-robin": Number.POSITIVE_INFINITY,
+  "least-load": Number.POSITIVE_INFINITY,
+  prefix: 31,
+  balanced: 256,
+};
