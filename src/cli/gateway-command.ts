@@ -7,6 +7,7 @@ import type { Gateway } from "../gateway/index.ts";
 import { addGatewayFlags, type GatewayFlags, readGatewayFlags } from "./gateway-flags.ts";
 import { addGatewayKeyCommand } from "./gateway-key-command.ts";
 import type { GatewayReload } from "./gateway-reload.ts";
+import { addGatewayTopCommand } from "./gateway-top-command.ts";
 import { interrupted } from "./interrupted.ts";
 import type { Io } from "./io.ts";
 
@@ -25,6 +26,7 @@ export function addGatewayCommand(program: Command, io: Io): void {
     )
     .action((flags: GatewayFlags) => runGateway(flags, io));
   addGatewayKeyCommand(gateway, io);
+  addGatewayTopCommand(gateway, io);
 }
 
 async function runGateway(flags: GatewayFlags, io: Io): Promise<void> {

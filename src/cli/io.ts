@@ -7,6 +7,7 @@ export interface Io {
     write(text: string): unknown;
     readonly isTTY?: boolean;
     readonly columns?: number;
+    readonly rows?: number;
   };
   /** Progress, warnings, errors. */
   readonly stderr: { write(text: string): unknown; readonly isTTY?: boolean };

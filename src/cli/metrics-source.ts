@@ -42,7 +42,7 @@ export async function lookAtMetrics(options: LookOptions, io: Io): Promise<Metri
       got: sources.length === 2 ? "both" : `${sources.length} of them`,
     });
   }
-  return lookAgain(pageUrl(sources[0]!), options, io);
+  return lookAgain(pageUrl(sources[0]!, "--metrics"), options, io);
 }
 
 async function lookAgain(url: URL, options: LookOptions, io: Io): Promise<MetricsLook[]> {
@@ -73,11 +73,11 @@ async function waitUntil(dueUs: number, io: Io, tell: (leftUs: number) => void):
   }
 }
 
-/** `http://host:8000` means its /metrics. */
-function pageUrl(text: string): URL {
+/** `http://host:8000` means its /metrics. @throws MANX_URL */
+export function pageUrl(text: string, where: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined) {
-    throw new ManxError("MANX_URL", { where: "--metrics", got: JSON.stringify(text) });
+    throw new ManxError("MANX_URL", { where, got: JSON.stringify(text) });
   }
   if (url.pathname === "/") url.pathname = "/metrics";
   return url;
@@ -88,7 +88,12 @@ function shown(url: URL): string {
   return `${url.origin}${url.pathname}`;
 }
 
-async function fetchPage(url: URL, io: Io): Promise<string> {
+/** @param what to say if it cannot be had. @throws MANX_TARGET_DOWN */
+export async function fetchPage(
+  url: URL,
+  io: Io,
+  what = "the engine's metrics cannot be fetched",
+): Promise<string> {
   const { signal, cancel } = io.clock.deadline(io.clock.nowUs() + ANSWER_US_MAX);
   try {
     const headers = new Headers({ accept: "text/plain" });
@@ -105,7 +110,7 @@ async function fetchPage(url: URL, io: Io): Promise<string> {
   } catch (cause) {
     const { message, cause: inner } = cause as Error & { cause?: NodeJS.ErrnoException };
     throw new ManxError("MANX_TARGET_DOWN", {
-      what: "the engine's metrics cannot be fetched",
+      what,
       where: shown(url),
       got: inner?.code ?? message,
       cause,

@@ -1,5 +1,6 @@
 /** What the gateway shows of itself: identities, records, metrics, the access log, traces. */
 export { AttemptsSeen } from "./attempts-seen.ts";
+export type { BucketQuantile } from "./bucket-quantile.ts";
 export {
   type CallIdentity,
   markAttempt,
@@ -8,3 +9,4 @@ export {
 export { CallNotes, NONE } from "./call-notes.ts";
 export type { AttemptSeen, CallRecord } from "./call-record.ts";
 export { Seeing } from "./seeing.ts";
+export { type Look, look, type TopRow, type TopSnapshot, takeTop } from "./top-snapshot.ts";
