@@ -72,12 +72,16 @@ describe("manx engine", () => {
     const folder = await mkdtemp(join(tmpdir(), "manx-cli-"));
     const file = join(folder, "manx.config.jsonc");
     const faults = '[{"kind": "503", "share": 1}]';
-    const section = `{"replicas": 3, "memory": "prefix", "seed": 1, "faults": ${faults}}`;
+    const hosts = '"ranks": 16, "allowCrossHost": true, "link": "ethernet-25g"';
+    const section = `{"replicas": 3, "memory": "prefix", "seed": 1, "faults": ${faults}, ${hosts}}`;
     await writeFile(file, `{"engine": ${section}} // three`);
     const more = ["--routing", "prefix", "--memory", "radix", "--fault", "529; share=1"];
     const { io, url } = await startEngine("--port", "0", "--config", file, ...more);
     await rm(folder, { recursive: true });
-    expect(io.err).toContain("radix KV of 438624 tokens, 3 replicas by prefix, planned faults: 1");
+    expect(io.err).toContain(" tokens, 3 replicas by prefix, planned faults: 1");
+    expect(io.err).toMatch(
+      /warning: 64 all-reduces a step over ethernet-25g between 2 hosts: \+\d+\.\d ms on every token/,
+    );
     const body = '{"messages": [{"role": "user", "content": "hello"}]}';
     const { status } = await fetch(`${url}/v1/chat/completions`, { method: "POST", body });
     expect(status).toBe(529);

@@ -67,11 +67,13 @@ async function runEngine(flags: EngineFlags, io: Io): Promise<void> {
   } catch (thrown) {
     throw atItsPlace(thrown, setup.section);
   }
-  const { describeConfig } = await import("../engine/index.ts");
+  const { crossHostLoss, describeConfig } = await import("../engine/index.ts");
   const { config } = setup.server;
   report(server, setup.server, io);
   const presets = presetText(setup.section);
   if (presets !== "") io.stderr.write(`engine: ${presets}\n`);
+  const loss = crossHostLoss(config);
+  if (loss !== undefined) io.stderr.write(`engine: warning: ${loss.text}\n`);
   for (const warning of warnings) io.stderr.write(`engine: warning: ${warning}\n`);
   if (flags.json === true) {
     const [{ scheduler }] = server.engines as [Engine];

@@ -139,6 +139,19 @@ describe("replay", () => {
     expect(toResultRun(replay(options), options).gauges.swapOut).toBeUndefined();
   });
 
+  it("states what ranks on several hosts cost, and nothing of it where they are on one", () => {
+    const far = { ranks: 16, allowCrossHost: true, link: "ethernet-25g" } as const;
+    const config = { ...ENGINE_DEFAULTS, ...far };
+    const { setup } = toResultRun(replay({ ...options, config }), {
+      ...options,
+      config,
+    }).conditions;
+    expect(setup.crossHostLoss).toMatch(/over ethernet-25g between 2 hosts: \+\d+\.\d ms on every/);
+    expect(toResultRun(replay(options), options).conditions.setup).not.toHaveProperty(
+      "crossHostLoss",
+    );
+  });
+
   it("sends to a cold replica too, which starts when it is ready and not before", () => {
     const requests = [work(0, 10, 1), work(0, 10, 1), work(900, 10, 1), work(900, 10, 1)];
     const cold = { ...options, requests, replicas: 2, fleet: { readyUs: [0, 1_000] } };

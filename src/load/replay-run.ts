@@ -1,6 +1,7 @@
 /** A replay in the form of the result document: conditions, counts, distributions and gauges of one run. */
 import { US_PER_S } from "../core/index.ts";
 import {
+  crossHostLoss,
   describeConfig,
   describeFleet,
   describePools,
@@ -20,6 +21,7 @@ export function toResultRun(done: Replay, options: ReplayOptions, budgets?: Budg
   const { config, replicas = 1 } = options;
   const pools = options.pools ?? config.pools;
   const { histograms, totals } = done;
+  const loss = crossHostLoss(config);
   const perS = (count: number): number =>
     done.offeredUs === 0 ? 0 : (count * US_PER_S) / done.offeredUs;
   return {
@@ -42,6 +44,7 @@ export function toResultRun(done: Replay, options: ReplayOptions, budgets?: Budg
         ...(pools !== undefined && { pools: describePools(pools) }),
         routing: options.routing ?? "round-robin",
         ...(options.fleet !== undefined && describeFleet(options.fleet)),
+        ...(loss !== undefined && { crossHostLoss: loss.text }),
         costModel: options.cost?.name ?? config.cost.kind,
       },
     },
