@@ -123,7 +123,7 @@ const GARBAGE: Fault[] = [
     phases: WITHIN,
     modes: STREAM,
     steps: amid(
-      (api) => (api === "openai" ? "" : "event: content_block_delta\n") + 'data: {"cho\n\n',
+      (api) => `${api === "openai" ? "" : "event: content_block_delta\n"}data: {"cho\n\n`,
     ),
     alone: "passed",
     withSpare: "passed",
