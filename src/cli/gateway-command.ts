@@ -119,6 +119,9 @@ function report(gateway: Gateway, flags: GatewayFlags, io: Io): void {
     `gateway: ${url} -> ${shown} (${open} connections open); ` +
       `base URL for OpenAI clients ${url}/v1, for Anthropic clients ${url}\n`,
   );
+  const { adminUrl } = gateway;
+  if (adminUrl !== null)
+    io.stderr.write(`gateway: operators reach it at ${adminUrl}/admin/state\n`);
   if (warning !== null) {
     io.stderr.write(`${renderError(warning).replace(/^error/, "warning")}\n`);
   }

@@ -87,6 +87,9 @@ function report(serving: Serving, supervisor: Supervisor, options: GatewayWorker
     `gateway: ${url} -> ${config.upstreams.length} upstreams (${workers} workers); ` +
       `base URL for OpenAI clients ${url}/v1, for Anthropic clients ${url}\n`,
   );
+  const { adminUrl } = supervisor;
+  if (adminUrl !== null)
+    io.stderr.write(`gateway: operators reach it at ${adminUrl}/admin/state\n`);
   if (warning !== null) io.stderr.write(`${warningText(errorFrom(warning))}\n`);
   if (isVerbose) {
     for (const [name, value] of Object.entries(config.limits)) {

@@ -41,6 +41,8 @@ export class Supervisor {
   #admin: AdminServer | undefined;
   readonly #noticed = new Map<string, number>();
   #config: GatewayConfig;
+  /** Where operators reach it, if they can. */
+  adminUrl: string | null = null;
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
@@ -123,7 +125,7 @@ export class Supervisor {
       reload: this.#options.reload ?? (() => this.reload()),
     };
     this.#admin = new AdminServer(operations, this.#options.clock);
-    await this.#admin.start(admin);
+    this.adminUrl = await this.#admin.start(admin);
   }
 
   async #takeOut(place: DrainedPlace): Promise<void> {
