@@ -45,9 +45,8 @@ describe("a pattern", () => {
     expect(verdict("card", "a cat")).toBe("clean");
     expect(verdict("\\bcar+d\\b", "a card")).toBe("flag");
     expect(verdict("^(a+)+$", `${"a".repeat(50)}!`)).toBe("failed");
-    // What failed once does not stick; a machine that is busy may fail it again, but not for ever.
-    const later = Array.from({ length: 20 }, () => verdict("^(a+)+$", "aa"));
-    expect(later).toContain("flag");
+    // What failed once does not stick.
+    expect(verdict("^(a+)+$", "aa")).toBe("flag");
   });
 });
 
