@@ -6,7 +6,7 @@ import type { ConfigDiff, GatewayConfig } from "../gateway/config/index.ts";
 import type { Gateway } from "../gateway/index.ts";
 import { addGatewayFlags, type GatewayFlags, readGatewayFlags } from "./gateway-flags.ts";
 import { addGatewayKeyCommand } from "./gateway-key-command.ts";
-import type { GatewayReload } from "./gateway-reload.ts";
+import type { ConfigSource, GatewayReload } from "./gateway-reload.ts";
 import { addGatewayTopCommand } from "./gateway-top-command.ts";
 import { interrupted } from "./interrupted.ts";
 import type { Io } from "./io.ts";
@@ -32,41 +32,46 @@ export function addGatewayCommand(program: Command, io: Io): void {
 async function runGateway(flags: GatewayFlags, io: Io): Promise<void> {
   // Read before the gateway is loaded: a wrong flag is told at once.
   const given = readGatewayFlags(flags);
-  const read = () => readConfig(flags, given, io);
-  const load = async () => (await read()).config;
+  const read = (text: string | undefined) => readConfig(flags, given, text, io);
+  const load = async (text: string | undefined) => (await read(text)).config;
   const { default: cluster } = await import("node:cluster");
   if (cluster.isWorker) {
     const { workForSupervisor } = await import("./gateway-workers.ts");
     return workForSupervisor(load, io);
   }
-  const { config, notices } = await read();
+  const { readSource } = await import("./gateway-reload.ts");
+  const source = flags.config === undefined ? undefined : await readSource(flags.config);
+  const { config, notices } = await read(source?.text);
   for (const { level, error } of notices) {
     io.stderr.write(`${renderError(error).replace(/^error/, level)}\n`);
   }
-  if (config.listen.workers === 1) return runAlone(config, load, flags, io);
+  if (config.listen.workers === 1) return runAlone({ config, source, load, flags, io });
   const { superviseGateway } = await import("./gateway-workers.ts");
   const [isVerbose, isJson] = [flags.verbose === true, flags.json === true];
-  return superviseGateway({ config, path: flags.config, isVerbose, isJson, io, load });
+  return superviseGateway({ config, source, isVerbose, isJson, io, load });
 }
 
-async function runAlone(
-  config: GatewayConfig,
-  load: () => Promise<GatewayConfig>,
-  flags: GatewayFlags,
-  io: Io,
-): Promise<void> {
+interface RunAloneOptions {
+  readonly config: GatewayConfig;
+  /** undefined for flags alone, which cannot change. */
+  readonly source: ConfigSource | undefined;
+  readonly load: (text: string | undefined) => Promise<GatewayConfig>;
+  readonly flags: GatewayFlags;
+  readonly io: Io;
+}
+
+async function runAlone({ config, source, load, flags, io }: RunAloneOptions): Promise<void> {
   const { startConfigured } = await import("../gateway/index.ts");
   const { reloadNow, watchGatewayFiles } = await import("./gateway-reload.ts");
   let watch: GatewayReload | undefined;
   const gateway = await startConfigured(config, {
     clock: io.clock,
-    ...(flags.config !== undefined && { reload: () => reloadNow(watch) }),
+    ...(source !== undefined && { reload: () => reloadNow(watch) }),
     onNotice: (notice) => io.stderr.write(`${renderError(notice).replace(/^error/, "warning")}\n`),
   });
   report(gateway, flags, io);
-  const { config: path } = flags;
-  const again = { keys: config.keys, io, load: () => reload(gateway, load) };
-  watch = path === undefined ? undefined : await watchGatewayFiles({ path, ...again });
+  const again = { keys: config.keys, io, load: () => reload(gateway, () => load(undefined)) };
+  watch = source === undefined ? undefined : await watchGatewayFiles({ source, ...again });
   await interrupted(io.interrupt);
   watch?.stop();
   const open = gateway.inFlight();
@@ -94,13 +99,18 @@ async function reload(gateway: Gateway, load: () => Promise<GatewayConfig>): Pro
 }
 
 /** @throws also for a secret that is not there. */
-async function readConfig(flags: GatewayFlags, given: readonly GivenValue[], io: Io) {
+async function readConfig(
+  flags: GatewayFlags,
+  given: readonly GivenValue[],
+  text: string | undefined,
+  io: Io,
+) {
   const { configFromUpstream, missingSecrets, readGatewayConfig } = await import(
     "../gateway/config/index.ts"
   );
   const read =
     flags.upstream === undefined
-      ? await readGatewayConfig(flags.config, { env: io.env, flags: given })
+      ? await readGatewayConfig(flags.config, { env: io.env, flags: given, text })
       : configFromUpstream(flags.upstream, given, io.env);
   const [missing] = missingSecrets(read.config);
   if (missing !== undefined) throw missing;

@@ -1,5 +1,5 @@
 /** Runs a gateway by another configuration when its files change, or at SIGHUP, and says so. */
-import { ConfigWatch, stampOf } from "../config/index.ts";
+import { ConfigWatch, readConfigText, stampOf } from "../config/index.ts";
 import { ManxError, renderError } from "../core/index.ts";
 import type { ConfigDiff, GatewayConfig } from "../gateway/config/index.ts";
 import type { Io } from "./io.ts";
@@ -10,9 +10,21 @@ export interface GatewayReload {
   stop(): void;
 }
 
-export interface GatewayReloadOptions {
-  /** The configuration's own. */
+/** The configuration's file as it was read. */
+export interface ConfigSource {
   readonly path: string;
+  /** From before it was read, so that no change of it is missed. */
+  readonly stamp: string;
+  readonly text: string;
+}
+
+/** @throws MANX_FILE_UNREADABLE */
+export async function readSource(path: string): Promise<ConfigSource> {
+  return { path, stamp: await stampOf([path]), text: await readConfigText(path) };
+}
+
+export interface GatewayReloadOptions {
+  readonly source: ConfigSource;
   readonly keys: GatewayConfig["keys"];
   readonly io: Io;
   /** Reads the new one and runs by it, or rejects. */
@@ -20,8 +32,9 @@ export interface GatewayReloadOptions {
 }
 
 export async function watchGatewayFiles(options: GatewayReloadOptions): Promise<GatewayReload> {
-  const { path, keys, io, load } = options;
-  const paths = [path, ...(keys.source === "file" ? [keys.path] : [])];
+  const { source, keys, io, load } = options;
+  const { path, stamp } = source;
+  const others = keys.source === "file" ? [keys.path] : [];
   const say = (text: string): unknown => io.stderr.write(`gateway: ${text}\n`);
   let outcome: (() => ConfigDiff) | undefined;
   const onChange = (diff: ConfigDiff): void => {
@@ -37,8 +50,8 @@ export async function watchGatewayFiles(options: GatewayReloadOptions): Promise<
     io.stderr.write(`${renderError(error)}\ngateway: runs on as before\n`);
   };
   const watch = new ConfigWatch(
-    { paths, clock: io.clock, load, onChange, onError },
-    await stampOf(paths),
+    { paths: [path, ...others], clock: io.clock, load, onChange, onError },
+    others.length === 0 ? stamp : `${stamp} ${await stampOf(others)}`,
   );
   const ignore = io.onSignal("hangup", () => void watch.reload());
   return {

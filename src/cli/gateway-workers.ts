@@ -1,9 +1,11 @@
 /** `manx gateway --workers N`: what the supervisor says on the terminal and hears as signals, and the workers' own start. */
+import { readConfigText } from "../config/index.ts";
 import { durationText, type ManxError, renderError } from "../core/index.ts";
 import type { GatewayConfig } from "../gateway/config/index.ts";
 import {
   errorFrom,
   forkWorker,
+  type LoadConfig,
   leaveSupervisor,
   runWorker,
   type Serving,
@@ -11,24 +13,28 @@ import {
   shareNotices,
   supervisorPort,
 } from "../gateway/workers/index.ts";
-import { type GatewayReload, reloadNow, watchGatewayFiles } from "./gateway-reload.ts";
+import {
+  type ConfigSource,
+  type GatewayReload,
+  reloadNow,
+  watchGatewayFiles,
+} from "./gateway-reload.ts";
 import { interrupted } from "./interrupted.ts";
 import type { Io } from "./io.ts";
 
 export interface GatewayWorkersOptions {
   readonly config: GatewayConfig;
-  /** Of the configuration; undefined for flags alone, which cannot change. */
-  readonly path: string | undefined;
+  /** undefined for flags alone, which cannot change. */
+  readonly source: ConfigSource | undefined;
   readonly isVerbose: boolean;
   readonly isJson: boolean;
   readonly io: Io;
-  /** Reads and checks the configuration, secrets included. */
-  readonly load: () => Promise<GatewayConfig>;
+  readonly load: LoadConfig;
 }
 
 export async function superviseGateway(options: GatewayWorkersOptions): Promise<void> {
-  const { config, path, io, load } = options;
-  const say = (text: string): unknown => io.stderr.write(`gateway: ${text}\n`);
+  const { config, source, load, io } = options;
+  const say = (words: string): unknown => io.stderr.write(`gateway: ${words}\n`);
   const warn = (notice: ManxError): unknown => io.stderr.write(`${warningText(notice)}\n`);
   for (const notice of shareNotices(config)) say(`warning: ${notice}`);
   let watch: GatewayReload | undefined;
@@ -36,29 +42,32 @@ export async function superviseGateway(options: GatewayWorkersOptions): Promise<
     clock: io.clock,
     config,
     fork: forkWorker,
+    text: source?.text,
+    readText: async () => (source === undefined ? undefined : readConfigText(source.path)),
     load,
-    ...(path !== undefined && { reload: () => reloadNow(watch) }),
+    ...(source !== undefined && { reload: () => reloadNow(watch) }),
     onNotice: warn,
   });
-  const forgetCut = io.onSignal("again", () => supervisor.cut());
+  // From the start on, since a signal that nobody listens for ends the process.
+  const forget = [
+    io.onSignal("again", () => supervisor.cut()),
+    io.onSignal("restart", () => void renew(supervisor, say)),
+    io.onSignal("hangup", () => undefined),
+  ];
   const started = supervisor.start();
   // A start that hangs must not keep a person from leaving; how it ends is then nobody's concern.
   started.catch(() => undefined);
   await Promise.race([started, interrupted(io.interrupt)]);
-  const forgetRenew = io.onSignal("restart", () => void renew(supervisor, say));
   if (!io.interrupt.aborted) {
     report(await started, supervisor, options);
-    if (path !== undefined) {
-      const again = { path, keys: config.keys, io, load: () => supervisor.reload() };
-      watch = await watchGatewayFiles(again);
-    } else io.onSignal("hangup", () => undefined);
+    const again = { keys: config.keys, io, load: () => supervisor.reload() };
+    if (source !== undefined) watch = await watchGatewayFiles({ source, ...again });
     await interrupted(io.interrupt);
   }
   watch?.stop();
-  forgetRenew();
   say(`${supervisor.serving} workers drain for up to ${durationText(config.limits.drainUs)}`);
   await supervisor.leave();
-  forgetCut();
+  for (const each of forget) each();
   say("closed");
 }
 
@@ -69,10 +78,7 @@ async function renew(supervisor: Supervisor, say: (text: string) => unknown): Pr
 }
 
 /** A worker goes by what its supervisor tells it: a terminal or a service manager sends the same signals to both. */
-export async function workForSupervisor(
-  load: () => Promise<GatewayConfig>,
-  { clock, onSignal }: Io,
-): Promise<void> {
+export async function workForSupervisor(load: LoadConfig, { clock, onSignal }: Io): Promise<void> {
   for (const signal of ["hangup", "restart", "again"] as const) onSignal(signal, () => undefined);
   await runWorker({ clock, port: supervisorPort(), load });
   leaveSupervisor();

@@ -146,7 +146,12 @@ export class ConfigFile {
 
 /** @throws MANX_FILE_UNREADABLE, MANX_CONFIG_SYNTAX */
 export async function readConfigFile(path: string): Promise<ConfigFile> {
-  return new ConfigFile(path, await readTextFile(path, BYTES_MAX));
+  return new ConfigFile(path, await readConfigText(path));
+}
+
+/** @throws MANX_FILE_UNREADABLE */
+export function readConfigText(path: string): Promise<string> {
+  return readTextFile(path, BYTES_MAX);
 }
 
 function childOf(node: Node, step: string | number): Node | undefined {

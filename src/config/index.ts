@@ -1,5 +1,5 @@
 /** The configuration file: read with positions, put together with variables and flags, checked by a section's schema. */
-export { readConfigFile } from "./config-file.ts";
+export { readConfigFile, readConfigText } from "./config-file.ts";
 export { configJsonSchema } from "./config-json-schema.ts";
 export type { ConfigPath } from "./config-path.ts";
 export { ConfigWatch, type ConfigWatchOptions, stampOf } from "./config-watch.ts";

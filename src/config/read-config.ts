@@ -4,7 +4,7 @@
  */
 import type { z } from "zod";
 import { ManxError, nearestName, toManxError } from "../core/index.ts";
-import { type ConfigFile, readConfigFile } from "./config-file.ts";
+import { ConfigFile, readConfigFile } from "./config-file.ts";
 import { withValue } from "./config-path.ts";
 import { type Env, envValues, type GivenValue } from "./env-values.ts";
 import { IssueErrors } from "./issue-errors.ts";
@@ -23,6 +23,8 @@ export interface ReadConfigOptions<Schema extends z.ZodType> {
   readonly env?: Env;
   /** Flags that the command line has, with their paths within the section; they come over all else. */
   readonly flags?: readonly GivenValue[];
+  /** What the file says, where somebody has read it already; its path then stands in errors only. */
+  readonly text?: string | undefined;
 }
 
 export type CheckedConfig<Value> =
@@ -51,7 +53,9 @@ export async function checkConfig<Schema extends z.ZodType>(
   options: ReadConfigOptions<Schema>,
 ): Promise<CheckedConfig<z.output<Schema>>> {
   try {
-    const file = path === undefined ? undefined : await readConfigFile(path);
+    const { text } = options;
+    if (path === undefined) return checkSection(undefined, options);
+    const file = text === undefined ? await readConfigFile(path) : new ConfigFile(path, text);
     return checkSection(file, options);
   } catch (thrown) {
     return { config: undefined, errors: [toManxError(thrown)] };

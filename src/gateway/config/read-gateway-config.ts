@@ -20,6 +20,8 @@ export interface ReadGatewayOptions {
   readonly env?: Env;
   /** Values of flags, by path within the section. */
   readonly flags?: readonly GivenValue[];
+  /** What the file says, where somebody has read it already. */
+  readonly text?: string | undefined;
 }
 
 export interface ReadGateway {
@@ -47,9 +49,9 @@ export async function readGatewayConfig(
 /** Like `readGatewayConfig`, with every error instead of the first. Secrets are not read. */
 export async function checkGatewayConfig(
   path: string | undefined,
-  { env = {}, flags = [] }: ReadGatewayOptions = {},
+  { env = {}, flags = [], text }: ReadGatewayOptions = {},
 ): Promise<CheckedGateway> {
-  const options = { section: "gateway", schema: gatewaySchema, env, flags } as const;
+  const options = { section: "gateway", schema: gatewaySchema, env, flags, text } as const;
   return complete(await checkConfig(path, options), env);
 }
 

@@ -127,7 +127,7 @@ export class Crew {
    * ones then go on. @returns how many were replaced; undefined if it is already at it, or leaving.
    */
   async renew(): Promise<number | undefined> {
-    if (this.#isRenewing || this.#isLeaving) return undefined;
+    if (this.#isRenewing || this.#isLeaving || !this.#hasStarted) return undefined;
     this.#isRenewing = true;
     let renewed = 0;
     try {

@@ -6,5 +6,5 @@ export {
 } from "./cluster-processes.ts";
 export { errorFrom } from "./plain-error.ts";
 export { Supervisor, type SupervisorOptions } from "./supervisor.ts";
-export { runWorker, type Serving, type WorkerOptions } from "./worker.ts";
+export { type LoadConfig, runWorker, type Serving, type WorkerOptions } from "./worker.ts";
 export { shareNotices, workerShare } from "./worker-share.ts";

@@ -12,15 +12,18 @@ import { Crew } from "./crew.ts";
 import { fleetPage } from "./fleet-metrics.ts";
 import type { Member } from "./member.ts";
 import { errorFrom } from "./plain-error.ts";
-import type { Serving, Welcome } from "./worker.ts";
+import type { LoadConfig, Serving, Welcome } from "./worker.ts";
 import type { WorkerProcess } from "./worker-process.ts";
 
 export interface SupervisorOptions {
   readonly clock: Clock;
   readonly config: GatewayConfig;
   readonly fork: () => WorkerProcess;
-  /** Reads and checks the configuration again. */
-  readonly load: () => Promise<GatewayConfig>;
+  /** What the configuration was made of; undefined if there is no file. */
+  readonly text: string | undefined;
+  /** The file as it is by now. */
+  readonly readText: () => Promise<string | undefined>;
+  readonly load: LoadConfig;
   /** What operators may ask for. Default `Supervisor.reload`, for those who want to say something about it. */
   readonly reload?: () => Promise<ConfigDiff>;
   readonly onNotice: (notice: ManxError) => void;
@@ -41,6 +44,7 @@ export class Supervisor {
   #admin: AdminServer | undefined;
   readonly #noticed = new Map<string, number>();
   #config: GatewayConfig;
+  #text: string | undefined;
   /** Where operators reach it, if they can. */
   adminUrl: string | null = null;
 
@@ -48,6 +52,7 @@ export class Supervisor {
     this.#options = options;
     const { clock, config, fork } = options;
     this.#config = config;
+    this.#text = options.text;
     const onNotice = (notice: ManxError): void => this.#notice(notice);
     this.#budgets = new BudgetKeeper({ ledger: this.#ledger, clock, onFailure: onNotice });
     this.#crew = new Crew({
@@ -83,9 +88,13 @@ export class Supervisor {
 
   /** @throws what `load` throws, and what the first worker that could not take it has thrown; the others have taken it. */
   async reload(): Promise<ConfigDiff> {
-    const config = await this.#options.load();
+    const { readText, load } = this.#options;
+    const text = await readText();
+    const config = await load(text);
     await this.#budgets.follow(keysPath(config));
-    const { missing } = await this.#crew.gather("reload", undefined, RELOAD_US);
+    // Workers to come go by what is known to be right, whatever becomes of the file meanwhile.
+    this.#text = text;
+    const { missing } = await this.#crew.gather("reload", text ?? null, RELOAD_US);
     if (missing.length > 0) throw missing[0]!.error;
     const diff = diffConfig(this.#config, config);
     this.#config = config;
@@ -162,6 +171,7 @@ export class Supervisor {
     link.on("hello", () => {
       const welcome: Welcome = {
         workers: this.#crew.workers,
+        text: this.#text ?? null,
         spent: this.#ledger.state(),
         drained: this.#drained,
       };

@@ -14,6 +14,8 @@ import { workerShare } from "./worker-share.ts";
 /** What a worker has to know of the time before it. */
 export interface Welcome {
   readonly workers: number;
+  /** What the configuration's file said when it was read last and was right; null if there is no file. */
+  readonly text: string | null;
   readonly spent: LedgerState;
   readonly drained: readonly DrainedPlace[];
 }
@@ -25,11 +27,14 @@ export interface Serving {
   readonly warning: Record<string, unknown> | null;
 }
 
+/** @param text of the file; undefined if there is none. @throws what is wrong with it */
+export type LoadConfig = (text: string | undefined) => Promise<GatewayConfig>;
+
 export interface WorkerOptions {
   readonly clock: Clock;
   readonly port: IpcPort;
-  /** Reads the configuration, the whole one; at the start and at each reload. */
-  readonly load: () => Promise<GatewayConfig>;
+  /** The whole configuration, made of what its file says; at the start and at each reload. */
+  readonly load: LoadConfig;
 }
 
 const WELCOME_US = 30 * US_PER_S;
@@ -60,7 +65,9 @@ async function serve(link: IpcLink, { clock, load }: WorkerOptions): Promise<Gat
     members = value as readonly FleetMember[];
   });
   const { welcome, since } = await introduce(link, clock);
-  const { workers, spent } = welcome;
+  const { workers, spent, text } = welcome;
+  const share = async (now: unknown): Promise<GatewayConfig> =>
+    workerShare(await load(typeof now === "string" ? now : undefined), workers);
   const fleet: Fleet = {
     members: () => members,
     metrics: (own, accept) =>
@@ -69,7 +76,7 @@ async function serve(link: IpcLink, { clock, load }: WorkerOptions): Promise<Gat
         () => own,
       ),
   };
-  const gateway = await startConfigured(workerShare(await load(), workers), {
+  const gateway = await startConfigured(await share(text), {
     clock,
     fleet,
     budgets: (ledger) => new WorkerBudgets({ ledger, link, clock, spent, since }),
@@ -81,8 +88,8 @@ async function serve(link: IpcLink, { clock, load }: WorkerOptions): Promise<Gat
   link.on("drain", (place) => gateway.drain(place as DrainedPlace));
   link.on("resume", (place) => gateway.resume(place as DrainedPlace));
   link.on("page", async (accept) => (await gateway.metricsPage(accept as string)).text);
-  link.on("reload", async () => {
-    await gateway.reload(workerShare(await load(), workers));
+  link.on("reload", async (now) => {
+    await gateway.reload(await share(now));
   });
   const serving: Serving = {
     url: gateway.url,
