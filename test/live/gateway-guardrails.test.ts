@@ -266,6 +266,7 @@ describe("a check of the request", () => {
     await asked.closed;
     await upstream.hits[0]!.closed;
     await until(() => gateway.inFlight() === 0);
+    expect(silent.openConnections).toBe(0);
   });
 });
 

@@ -12,27 +12,13 @@ import {
   type Verdict,
 } from "../../src/policy/index.ts";
 
-/** What a check does; one that never answers has an infinite `afterUs`. */
+/** What a check does: 0 µs is an answer within the call, as a pattern gives it; infinite, none. */
 export interface Check {
   readonly verdict: Verdict;
   readonly afterUs: number;
 }
 
-export interface World {
-  readonly clock: SimClock;
-  readonly machine: GuardMachine;
-  /** Units that went out, with when. */
-  readonly released: { readonly unit: string; readonly atUs: number }[];
-  readonly checked: { readonly rule: string; readonly text: string; readonly atUs: number }[];
-  readonly cancelled: { readonly rule: string; readonly atUs: number }[];
-  refusal: GuardRefusal | undefined;
-  finishedUs: number | undefined;
-  overUs: number | undefined;
-  begin(requestText?: string): void;
-  push(unit: string, pieces?: readonly GuardPiece[]): void;
-  end(isWhole?: boolean): void;
-  text(): string;
-}
+type Answer = (rule: string, text: string) => Check;
 
 export function rule(name: string, more: Partial<GuardRule> = {}): GuardRule {
   return {
@@ -45,108 +31,128 @@ export function rule(name: string, more: Partial<GuardRule> = {}): GuardRule {
   };
 }
 
-/** @param check 0 µs: it answers within the call, as a pattern does. */
 export function guardWorld(
   policy: Partial<GuardPolicy> & Pick<GuardPolicy, "rules">,
-  check: (rule: string, text: string) => Check,
-): World {
-  const clock = new SimClock();
-  const machine = new GuardMachine({ ...GUARD_WINDOW, ...policy });
-  const held: string[] = [];
-  const begun = new Set<number>();
-  const running = new Map<number, string>();
-  let armedUs = Number.POSITIVE_INFINITY;
-  let isCut = false;
+  check: Answer,
+): GuardWorld {
+  return new GuardWorld({ ...GUARD_WINDOW, ...policy }, check);
+}
 
-  const queue: GuardDecision[] = [];
-  let isObeying = false;
-  const obey = (decisions: readonly GuardDecision[]): void => {
-    queue.push(...decisions);
-    if (isObeying) return;
-    isObeying = true;
-    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-      assert(world.overUs === undefined, "nothing follows the end");
-      obeyOne(next);
+export class GuardWorld {
+  readonly clock = new SimClock();
+  readonly machine: GuardMachine;
+  /** Units that went out, with when. */
+  readonly released: { readonly unit: string; readonly atUs: number }[] = [];
+  readonly checked: { readonly rule: string; readonly text: string; readonly atUs: number }[] = [];
+  readonly cancelled: { readonly rule: string; readonly atUs: number }[] = [];
+  refusal: GuardRefusal | undefined;
+  finishedUs: number | undefined;
+  overUs: number | undefined;
+  readonly #policy: GuardPolicy;
+  readonly #check: Answer;
+  readonly #held: string[] = [];
+  readonly #begun = new Set<number>();
+  readonly #running = new Map<number, string>();
+  readonly #queue: GuardDecision[] = [];
+  #isObeying = false;
+  #isCut = false;
+  #armedUs = Number.POSITIVE_INFINITY;
+
+  constructor(policy: GuardPolicy, check: Answer) {
+    this.#policy = policy;
+    this.#check = check;
+    this.machine = new GuardMachine(policy);
+  }
+
+  begin(requestText = ""): void {
+    this.#obey(this.machine.begin(requestText, this.clock.nowUs()));
+  }
+
+  /** @param unit what goes out if it does; its text is what is checked, unless `pieces` say otherwise. */
+  push(unit: string, pieces: readonly GuardPiece[] = [prose(unit)]): void {
+    if (this.machine.isOver) return;
+    this.#held.push(unit);
+    this.#obey(this.machine.push(pieces, unit.length, this.clock.nowUs()));
+  }
+
+  end(isWhole = true): void {
+    this.#isCut = !isWhole;
+    this.#obey(this.machine.end(isWhole, this.clock.nowUs()));
+  }
+
+  text(): string {
+    return this.released.map(({ unit }) => unit).join("");
+  }
+
+  #obey(decisions: readonly GuardDecision[]): void {
+    this.#queue.push(...decisions);
+    if (this.#isObeying) return;
+    this.#isObeying = true;
+    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
+      assert(this.overUs === undefined, "nothing follows the end");
+      this.#obeyOne(next);
     }
-    isObeying = false;
-    if (machine.isOver) {
-      assert.equal(running.size, 0, "no check outlives its guard");
-      assert.equal(machine.dueUs, Number.POSITIVE_INFINITY, "no timer outlives its guard");
+    this.#isObeying = false;
+    if (this.machine.isOver) {
+      assert.equal(this.#running.size, 0, "no check outlives its guard");
+      assert.equal(this.machine.dueUs, Number.POSITIVE_INFINITY, "no timer outlives its guard");
     }
-    arm();
-  };
-  const obeyOne = (decision: GuardDecision): void => {
-    const atUs = clock.nowUs();
+    this.#arm();
+  }
+
+  #obeyOne(decision: GuardDecision): void {
+    const atUs = this.clock.nowUs();
     switch (decision.do) {
-      case "check": {
-        const { name } = policy.rules[decision.rule]!;
-        begun.add(decision.check);
-        running.set(decision.check, name);
-        world.checked.push({ rule: name, text: decision.text, atUs });
-        answer(decision.check, check(name, decision.text));
+      case "check":
+        this.#start(decision.check, this.#policy.rules[decision.rule]!.name, decision.text);
         break;
-      }
       case "cancel":
-        assert(begun.has(decision.check), "only what was begun is cancelled");
-        // One that answers within the call may have done so just before.
-        if (running.has(decision.check)) {
-          world.cancelled.push({ rule: running.get(decision.check)!, atUs });
-        }
-        running.delete(decision.check);
+        this.#cancel(decision.check);
         break;
       case "release":
-        for (const unit of held.splice(0, decision.units)) world.released.push({ unit, atUs });
+        for (const unit of this.#held.splice(0, decision.units)) this.released.push({ unit, atUs });
         break;
       case "refuse":
-        world.refusal = decision.refusal;
-        world.overUs = atUs;
+        this.refusal = decision.refusal;
+        this.overUs = atUs;
         break;
       default:
-        assert(held.length === 0 || isCut, "all of it is out");
-        world.finishedUs = atUs;
-        world.overUs = atUs;
+        assert(this.#held.length === 0 || this.#isCut, "all of it is out");
+        this.finishedUs = atUs;
+        this.overUs = atUs;
     }
-  };
-  const answer = (number: number, { verdict, afterUs }: Check): void => {
-    if (!Number.isFinite(afterUs)) return;
+  }
+
+  #start(check: number, name: string, text: string): void {
+    this.#begun.add(check);
+    this.#running.set(check, name);
+    this.checked.push({ rule: name, text, atUs: this.clock.nowUs() });
+    const { verdict, afterUs } = this.#check(name, text);
     const tell = (): void => {
-      if (running.delete(number)) obey(machine.verdict(number, verdict, clock.nowUs()));
+      if (!this.#running.delete(check)) return;
+      this.#obey(this.machine.verdict(check, verdict, this.clock.nowUs()));
     };
     if (afterUs === 0) tell();
-    else clock.at(clock.nowUs() + afterUs, tell);
-  };
-  const arm = (): void => {
-    const { dueUs } = machine;
-    if (dueUs >= armedUs || dueUs === Number.POSITIVE_INFINITY) return;
-    armedUs = dueUs;
-    clock.at(dueUs, () => {
-      armedUs = Number.POSITIVE_INFINITY;
-      obey(machine.advance(clock.nowUs()));
-    });
-  };
+    else if (Number.isFinite(afterUs)) this.clock.at(this.clock.nowUs() + afterUs, tell);
+  }
 
-  const world: World = {
-    clock,
-    machine,
-    released: [],
-    checked: [],
-    cancelled: [],
-    refusal: undefined,
-    finishedUs: undefined,
-    overUs: undefined,
-    begin: (requestText = "") => obey(machine.begin(requestText, clock.nowUs())),
-    push: (unit, pieces = [prose(unit)]) => {
-      if (machine.isOver) return;
-      held.push(unit);
-      obey(machine.push(pieces, unit.length, clock.nowUs()));
-    },
-    end: (isWhole = true) => {
-      isCut = !isWhole;
-      obey(machine.end(isWhole, clock.nowUs()));
-    },
-    text: () => world.released.map(({ unit }) => unit).join(""),
-  };
-  return world;
+  #cancel(check: number): void {
+    assert(this.#begun.has(check), "only what was begun is cancelled");
+    const name = this.#running.get(check);
+    // One that answers within the call may have done so just before.
+    if (name !== undefined) this.cancelled.push({ rule: name, atUs: this.clock.nowUs() });
+    this.#running.delete(check);
+  }
+
+  #arm(): void {
+    const { dueUs } = this.machine;
+    if (dueUs >= this.#armedUs || dueUs === Number.POSITIVE_INFINITY) return;
+    this.#armedUs = dueUs;
+    this.clock.at(dueUs, () => {
+      this.#armedUs = Number.POSITIVE_INFINITY;
+      this.#obey(this.machine.advance(this.clock.nowUs()));
+    });
+  }
 }
 
 export function prose(text: string, name = "text", choice = 0): GuardPiece {

@@ -2,7 +2,6 @@
  * Regular expressions, tried at once in this process. What might backtrack for long runs with a limit (`node:vm` can stop a
  * regular expression, at some 50 µs a text); a text on which it does not end in time is a check that has failed.
  */
-import { cpuUsage } from "node:process";
 import { type Context, createContext, Script } from "node:vm";
 import type { Cancel } from "../../clock/index.ts";
 import type { Verdict } from "../../policy/index.ts";
@@ -53,12 +52,12 @@ export class PatternChecker implements Checker {
   #verdict(text: string): Verdict {
     if (this.#cheap.some((one) => one.test(text))) return this.#onMatch;
     if (this.#dear.expressions.length === 0) return "clean";
-    const before = cpuUsage();
+    const before = process.cpuUsage();
     for (let tries = 1; ; tries += 1) {
       const verdict = this.#tryDear(text);
       if (verdict !== "failed") return verdict;
       // The limit is of wall time: a process that was not let run meanwhile has not failed at the text.
-      const { user, system } = cpuUsage(before);
+      const { user, system } = process.cpuUsage(before);
       if (user + system > this.#limitMs * RAN_US_PER_MS || tries === TRIES_MAX) return "failed";
     }
   }

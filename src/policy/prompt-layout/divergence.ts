@@ -174,7 +174,7 @@ function byteOf(one: LayoutPart, other: LayoutPart, cause: MissCause): number | 
   return bytesIn(other.text, found?.at ?? firstDifference(one.text, other.text));
 }
 
-export function firstDifference(a: string, b: string): number {
+function firstDifference(a: string, b: string): number {
   const end = Math.min(a.length, b.length);
   let at = 0;
   while (at < end && a.charCodeAt(at) === b.charCodeAt(at)) at += 1;
