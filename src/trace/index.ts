@@ -1,0 +1,36 @@
+/** Turns as spans: recorded, told apart by phase, walked for their critical path. */
+
+/** Phases and the critical path of a turn. */
+export {
+  type AttributedSlice,
+  type Attribution,
+  type AttributionOptions,
+  attribute,
+  GLUE_MAX_US,
+  type Hole,
+} from "./attribution.ts";
+export { criticalPath, PATH_LAG_US, type PathOptions, type PathSection } from "./critical-path.ts";
+/** Recording one turn. */
+export { type BeginOptions, NO_SPAN, type OpenSpan, type RecordedKind } from "./open-span.ts";
+export { PHASE_SUBS, PHASES, type Phase, type PhaseSub, type PhaseTimes } from "./phase.ts";
+/** The span model. */
+export {
+  type Attributes,
+  type AttributeValue,
+  EVENT,
+  SPAN_KINDS,
+  type Span,
+  type SpanEvent,
+  type SpanKind,
+  type SpanLink,
+  type SpanStatus,
+} from "./span.ts";
+export { type DroppedCounts, TURN_LIMITS, type TurnLimits } from "./turn-limits.ts";
+export {
+  NO_TURN,
+  type RecordedTurn,
+  type Turn,
+  type TurnOptions,
+  TurnRecorder,
+} from "./turn-recorder.ts";
+export { TurnTree } from "./turn-tree.ts";
