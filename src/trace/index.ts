@@ -9,8 +9,13 @@ export {
   GLUE_MAX_US,
   type Hole,
 } from "./attribution.ts";
+export { type Coverage, coverageOf } from "./coverage.ts";
 export { criticalPath, PATH_LAG_US, type PathOptions, type PathSection } from "./critical-path.ts";
+/** The turn document, and what is not known of a turn. */
+export type { TurnRecord } from "./document/turn-schema.ts";
+export { FINDING_CODES, type Finding, type FindingCode } from "./finding.ts";
 /** Recording one turn. */
+export { type ChunkFacts, type ObserveOptions, observeStream } from "./observed-stream.ts";
 export { type BeginOptions, NO_SPAN, type OpenSpan, type RecordedKind } from "./open-span.ts";
 export { PHASE_SUBS, PHASES, type Phase, type PhaseSub, type PhaseTimes } from "./phase.ts";
 /** The span model. */
@@ -26,6 +31,7 @@ export {
   type SpanStatus,
 } from "./span.ts";
 export { type DroppedCounts, TURN_LIMITS, type TurnLimits } from "./turn-limits.ts";
+export { type TurnRecordOptions, type TurnSpans, turnRecord } from "./turn-record.ts";
 export {
   NO_TURN,
   type RecordedTurn,

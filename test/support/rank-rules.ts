@@ -17,6 +17,7 @@ export const PACKAGES_ALLOWED: Readonly<Record<string, Readonly<Record<string, s
     "jsonc-parser": "JSON with comments, as a tree with positions",
     zod: "sections' schemas, and the issues that become errors",
   },
+  trace: { zod: "the schema of the turn document, which an agent does not load" },
   "engine-server": {
     "prom-client": "the /metrics text format",
     zod: "faults as written, and the schema of the config file",
