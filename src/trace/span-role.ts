@@ -7,7 +7,7 @@
  * | a declared `phase` | that phase |
  * | model-call, its attempt | prefill up to the first output, decode up to the last one, then orchestration (consumer) |
  * | tool-call, its attempt | tools |
- * | attempt that was lost; a model call that failed | orchestration (retry) |
+ * | attempt that was lost; a model call that failed before any output | orchestration (retry) |
  * | between two attempts of one call; back-off | orchestration (back-off) |
  * | assembly, retrieval, guardrail, orchestration | itself |
  * | startup | cold start, in the phase of what it serves; one that has parts is structure |
@@ -111,7 +111,9 @@ function callRole(tree: TurnTree, index: number): SpanRole {
     };
   }
   if (of === "tool") return fixed("tools", null);
-  return span.status === "error" ? RETRY : { type: "model", marks: marksOf(span) };
+  const marks = marksOf(span);
+  // One that broke off had begun: its time was a model's.
+  return span.status === "error" && marks.firstUs === undefined ? RETRY : { type: "model", marks };
 }
 
 function attemptRole(tree: TurnTree, index: number, above: SpanRole): SpanRole {
