@@ -13,6 +13,7 @@ import { addGatewayCommand } from "./gateway-command.ts";
 import type { Io } from "./io.ts";
 import { addLoadCommand } from "./load-command.ts";
 import { addReportCommand } from "./report-command.ts";
+import { addTraceCommand } from "./trace-command.ts";
 
 export function makeProgram(io: Io): Command {
   const program = new Command("manx")
@@ -36,6 +37,7 @@ export function makeProgram(io: Io): Command {
   addGatewayCommand(program, io);
   addLoadCommand(program, io);
   addReportCommand(program, io);
+  addTraceCommand(program, io);
   addConfigCommand(program, io);
   return program;
 }

@@ -87,7 +87,7 @@ const WIDE =
 const NARROW = /\p{Mn}|\p{Me}|\p{Cf}/u;
 
 /** Columns that a terminal gives to a text: two for a wide East Asian character, none for an accent of its own. */
-function displayWidth(text: string): number {
+export function displayWidth(text: string): number {
   let width = 0;
   for (const character of text) {
     width += NARROW.test(character) ? 0 : WIDE.test(character) ? 2 : 1;
