@@ -13,8 +13,8 @@ import {
   NO_TURN,
   type OpenSpan,
   type Span,
-  type Turn,
   TurnRecorder,
+  type TurnTrace,
   TurnTree,
   turnRecord,
 } from "../src/trace/index.ts";
@@ -29,7 +29,7 @@ const GOAL_LARGE_MS = 1_000;
 let sink = 0;
 
 /** Turn, two steps, two model calls, two tools side by side, a guardrail: eight spans with what they usually carry. */
-function agentTurn(turn: Turn): void {
+function agentTurn(turn: TurnTrace): void {
   turn.set("gen_ai.conversation.id", "c-17");
   turn.span("step", "step 1", (step) => {
     const model = step.begin("model-call", "gpt-5");

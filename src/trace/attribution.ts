@@ -20,7 +20,7 @@ export interface AttributionOptions extends PathOptions {
   readonly glueMaxUs?: number;
 }
 
-export const GLUE_MAX_US = 100_000;
+const GLUE_MAX_US = 100_000;
 
 /** A slice whose phase is known or known to be unknown. */
 export interface AttributedSlice extends PhaseSlice {

@@ -36,7 +36,7 @@ export interface PathOptions {
   readonly lagUs?: number;
 }
 
-export const PATH_LAG_US = 1_000;
+const PATH_LAG_US = 1_000;
 const NEVER = Number.POSITIVE_INFINITY;
 
 interface Kid {

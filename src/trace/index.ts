@@ -6,11 +6,9 @@ export {
   type Attribution,
   type AttributionOptions,
   attribute,
-  GLUE_MAX_US,
-  type Hole,
 } from "./attribution.ts";
 export { type Coverage, coverageOf } from "./coverage.ts";
-export { criticalPath, PATH_LAG_US, type PathOptions, type PathSection } from "./critical-path.ts";
+export { criticalPath, type PathOptions, type PathSection } from "./critical-path.ts";
 /** The turn document, and what is not known of a turn. */
 export type { TurnRecord } from "./document/turn-schema.ts";
 export { FINDING_CODES, type Finding, type FindingCode } from "./finding.ts";
@@ -35,8 +33,8 @@ export { type TurnRecordOptions, type TurnSpans, turnRecord } from "./turn-recor
 export {
   NO_TURN,
   type RecordedTurn,
-  type Turn,
-  type TurnOptions,
   TurnRecorder,
+  type TurnRecorderOptions,
+  type TurnTrace,
 } from "./turn-recorder.ts";
 export { TurnTree } from "./turn-tree.ts";

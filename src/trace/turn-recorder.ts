@@ -11,7 +11,7 @@ import { spanIds } from "./span-ids.ts";
 import { SpanLedger } from "./span-ledger.ts";
 import { type DroppedCounts, TURN_LIMITS, type TurnLimits } from "./turn-limits.ts";
 
-export interface TurnOptions {
+export interface TurnRecorderOptions {
   readonly clock: Clock;
   /** Of the agent, such as `support-agent`. */
   readonly name: string;
@@ -33,7 +33,7 @@ export interface RecordedTurn {
 }
 
 /** The recorder's face for code that may run with tracing off. */
-export interface Turn extends OpenSpan {
+export interface TurnTrace extends OpenSpan {
   /**
    * Ends the turn and everything in it that has not ended; again, it answers the same.
    * @returns null if tracing is off.
@@ -42,16 +42,16 @@ export interface Turn extends OpenSpan {
 }
 
 /** Tracing off. */
-export const NO_TURN: Turn = { ...NO_SPAN, finish: () => null };
+export const NO_TURN: TurnTrace = { ...NO_SPAN, finish: () => null };
 
-export class TurnRecorder implements Turn {
+export class TurnRecorder implements TurnTrace {
   readonly #ledger: SpanLedger;
   readonly #root: RecordedSpan;
   readonly #wallMs: number;
   readonly #bytes: SecretBytes;
   #finished: RecordedTurn | undefined;
 
-  constructor(options: TurnOptions) {
+  constructor(options: TurnRecorderOptions) {
     const { clock } = options;
     const nowUs = clock.nowUs();
     const startUs = Math.min(options.startUs ?? nowUs, nowUs);

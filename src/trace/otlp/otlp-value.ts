@@ -13,7 +13,7 @@ export interface KeyValue {
   readonly value: AnyValue;
 }
 
-export function writtenValue(value: AttributeValue): AnyValue {
+function writtenValue(value: AttributeValue): AnyValue {
   switch (typeof value) {
     case "string":
       return { stringValue: value };
