@@ -16,7 +16,10 @@ const BYTES_MAX = 256 * 1024 * 1024;
 const TURNS_DRAWN_MAX = 5;
 
 export function addTraceCommand(program: Command, io: Io): void {
-  const trace = program.command("trace").description("Turns of agents: where their time went.");
+  const trace = program
+    .command("trace")
+    .description("Turns of agents: where their time went.")
+    .addHelpText("after", "\nExample:\n  manx trace show turn.json\n");
   trace
     .command("show")
     .description("Draw the turns of a file: phases, spans, critical path, and what is not known.")
