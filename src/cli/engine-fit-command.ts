@@ -38,8 +38,6 @@ const FLAG_OF: Readonly<Partial<Record<keyof EngineConfig, string>>> = {
   sequencesMax: "--sequences",
   tokensMax: "--tokens",
   kvTokens: "--kv-tokens",
-  // There is no flag for it; what it does not fit into has one.
-  blockTokens: "--kv-tokens",
   scheduling: "--scheduling",
 };
 /** Of requests that stand for those that a scrape counted. */

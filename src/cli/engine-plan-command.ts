@@ -67,9 +67,11 @@ async function runPlan(flags: PlanFlags, io: Io): Promise<void> {
   const limits = planLimits(load.parseBudgets(slo, "--slo"));
   const given = flags.cost === undefined ? undefined : await readCost(flags.cost);
   const engine = plannedEngine(flags, given);
+  const model = findModel(engine.model, flags.cost);
+  findGpu(engine.gpu, flags.cost);
   const output = flags.output === undefined ? undefined : openOutput(flags.output, io);
   const trace = await load.readTrace(path, { speed, limit });
-  const longest = longestRequest(trace, findModel(engine.model));
+  const longest = longestRequest(trace, model);
   const contextMax =
     flags.context === undefined
       ? longest

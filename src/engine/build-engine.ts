@@ -77,7 +77,6 @@ export function buildEngine(config: EngineConfig, options: BuildOptions): Engine
     });
   }
   const kv = lookUp(MEMORIES, config.memory, "KV memory", "memory")(tokens, config);
-  if (kv.totalTokens === 0) throw nothingFits(config, tokens);
   const wrapped = options.wrapKv?.(kv) ?? kv;
   const host = preemption === "swap" ? hostPoolOf(config, model) : undefined;
   const plain = lookUp(
@@ -108,18 +107,6 @@ export function buildEngine(config: EngineConfig, options: BuildOptions): Engine
     ...(options.interference !== undefined && { interference: options.interference }),
     ...(options.lagLimitUs !== undefined && { lagLimitUs: options.lagLimitUs }),
     ...(options.afterStep !== undefined && { afterStep: options.afterStep }),
-  });
-}
-
-function nothingFits({ memory, contextMax, blockTokens }: EngineConfig, tokens: number): ManxError {
-  const [where, unit, got] =
-    memory === "contiguous"
-      ? ["contextMax", "reservation", contextMax]
-      : ["blockTokens", "block", blockTokens];
-  return new ManxError("MANX_CONFIG_IMPOSSIBLE", {
-    where: String(where),
-    expected: `a ${unit} of at most the ${tokens} tokens of KV memory that there are`,
-    got: String(got),
   });
 }
 

@@ -68,7 +68,24 @@ export function checkConfig(config: EngineConfig): { gpu: Gpu; model: Model; kvT
   // What an engine says of itself goes before what the sheets say of it: it runs, whatever they leave.
   const tokens =
     config.kvTokens ?? kvTokens(gpu, model, config.ranks, config.memoryShare, draftShare);
+  refuseTooSmall(config, tokens);
   return { gpu, model, kvTokens: tokens };
+}
+
+/** A memory that holds not even one reservation, or one block. */
+function refuseTooSmall(config: EngineConfig, tokens: number): void {
+  const { memory, contextMax, blockTokens } = config;
+  if (memory === "radix") return;
+  const [field, unit, size] =
+    memory === "contiguous"
+      ? (["contextMax", "reservation", contextMax] as const)
+      : (["blockTokens", "block", blockTokens] as const);
+  if (size <= tokens) return;
+  const parts =
+    config.kvTokens === undefined
+      ? { where: field, expected: `a ${unit} of at most the ${tokens} tokens that fit`, got: size }
+      : { where: "kvTokens", expected: `at least a ${unit}'s ${size} tokens`, got: tokens };
+  throw new ManxError("MANX_CONFIG_IMPOSSIBLE", { ...parts, got: String(parts.got) });
 }
 
 type Rule = readonly [field: keyof EngineConfig, ok: boolean, expected: string];

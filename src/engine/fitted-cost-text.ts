@@ -85,8 +85,7 @@ export function readFittedCost(document: unknown, where: string): FittedCostText
   if (!isRecord(coefficients)) return refuse("an object", coefficients, ": coefficients");
   for (const name of COEFFICIENT_NAMES) {
     const value = coefficients[name];
-    const isFine = typeof value === "number" && Number.isFinite(value) && value >= 0;
-    if (!isFine) refuse("a number from 0", value, `: coefficients.${name}`);
+    if (!isPrice(value)) refuse(PRICE, value, `: coefficients.${name}`);
   }
   for (const name of Object.keys(coefficients)) {
     if ((COEFFICIENT_NAMES as readonly string[]).includes(name)) continue;
@@ -94,9 +93,7 @@ export function readFittedCost(document: unknown, where: string): FittedCostText
     refuse(near ?? COEFFICIENT_NAMES.join(", "), name, ": coefficients");
   }
   const { requestUs = 0 } = document;
-  if (typeof requestUs !== "number" || !(requestUs >= 0 && Number.isFinite(requestUs))) {
-    refuse("a number from 0", requestUs, ": requestUs");
-  }
+  if (!isPrice(requestUs)) refuse(PRICE, requestUs, ": requestUs");
   if (!isRecord(fittedOn) || typeof fittedOn.source !== "string") {
     refuse("where it was fitted: a source", fittedOn, ": fittedOn");
   }
@@ -106,6 +103,14 @@ export function readFittedCost(document: unknown, where: string): FittedCostText
     refuse(expected, engine[field], `: engine.${field}`);
   }
   return document as unknown as FittedCostText;
+}
+
+/** An hour: no part of a step takes as long, and sums of such parts are still exact. */
+const PRICE_MAX = 3.6e9;
+const PRICE = `a number from 0 to ${PRICE_MAX}`;
+
+function isPrice(value: unknown): boolean {
+  return typeof value === "number" && value >= 0 && value <= PRICE_MAX;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -140,6 +140,9 @@ describe("a fitted cost as a document", () => {
         "fit.json: coefficients.tokenUs",
       ],
       [{ ...text, coefficients: { ...COEFFICIENTS, tokensUs: 3 } }, "fit.json: coefficients"],
+      [{ ...text, requestUs: 1e300 }, "fit.json: requestUs"],
+      [{ ...text, engine: [] }, "fit.json: engine"],
+      [{ ...text, engine: { ranks: "two" } }, "fit.json: engine.ranks"],
       [{ ...text, fittedOn: {} }, "fit.json: fittedOn"],
       [{ ...text, error: {} }, "fit.json: error"],
     ];

@@ -234,6 +234,8 @@ describe("a config that cannot be", () => {
     ['{"engine": {"faults": [{"kind": "refuse", "share": 0.1, "for": "2h"}]}}', ":1:64"],
     ['{"engine": {"hourly": {"shares": [0.5]}}}', "24"],
     ['{"engine": {"speculation": {"drafts": 3, "acceptance": [0.5]}}}', ":1:56"],
+    ['{"engine": {"kvTokens": 5}}', ":1:25\n"],
+    ['{"engine": {"cold": ["1s", "2s"]}}', "expected at most 1, one for each replica, got 2"],
     ['{"engine": {"scheduling": "static", "pools": {"prefill": 1, "decode": 1}}}', ":1:27"],
   ])("%s", async (text, words) => {
     expect(await refusal(text)).toContain(words);

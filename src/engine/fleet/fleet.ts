@@ -32,8 +32,11 @@ export function checkFleet(fleet: Fleet, replicas: number): void {
       got: got.join(", "),
     });
   };
-  if (readyUs.length > replicas || readyUs.some((us) => !(us >= 0 && Number.isFinite(us)))) {
-    refuse("readyUs", `at most ${replicas} times from 0`, readyUs);
+  if (readyUs.length > replicas) {
+    refuse("readyUs", `at most ${replicas}, one for each replica`, [readyUs.length]);
+  }
+  if (readyUs.some((us) => !(us >= 0 && Number.isFinite(us)))) {
+    refuse("readyUs", "times from 0", readyUs);
   }
   if (noisyReplicas.some((one) => !Number.isInteger(one) || one < 0 || one >= replicas)) {
     refuse("noisyReplicas", `replicas from 0 to ${replicas - 1}`, noisyReplicas);

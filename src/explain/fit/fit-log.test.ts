@@ -37,7 +37,10 @@ function errorElsewhere(fit: LogFit, workload: PlantedWorkload): number {
 }
 
 describe("fitLog", () => {
-  it("finds planted prices from times with 3 % of noise, and predicts a load that the log lacks", async () => {
+  // Some hundred replays: seconds on a machine of one's own, and not on one that others use.
+  it("finds planted prices from times with 3 % of noise, and predicts a load that the log lacks", {
+    timeout: 120_000,
+  }, async () => {
     const fit = await fitTo(planted({ n: 240, perS: 3, seed: 7 }, 0.03));
     const error = Object.fromEntries(fit.error.map((one) => [one.figure, one]));
     // The noise alone is 2 % in the median and 5 % at p90.
