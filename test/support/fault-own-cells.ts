@@ -18,6 +18,7 @@ import {
 import { FULL_TEXT, stepsUntil, streamWire } from "./fault-wire.ts";
 import { call } from "./http-call.ts";
 import {
+  chatText,
   chunk,
   EVENT_STREAM_HEAD,
   type Hit,
@@ -260,8 +261,8 @@ const PROP_CELLS: OwnCell[] = PROPS.map(([name, config]) => ({
     timed("openai", ask(gateway.url, { caller: "openai", isStream: true, prompt: FAULTY })),
 }));
 
-/** 8 MiB, so that no buffer on the way holds it. */
-const LARGE = Buffer.from(`: ${"x".repeat(64 * 1024 - 4)}\n\n`);
+/** 8 MiB of text, so that no buffer on the way holds it. */
+const LARGE = Buffer.from(chatText("x".repeat(64 * 1024)));
 const LARGE_FRAMES = 128;
 const large: OwnCell["script"] = () => [
   { bytes: EVENT_STREAM_HEAD },
