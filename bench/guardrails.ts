@@ -155,7 +155,7 @@ function frameCost(patterns: readonly string[]): number {
         onContent: ignore,
         onFirstOutput: ignore,
       },
-      ...{ onHead: ignore, onEnd: ignore, onFailure: ignore, onRefused: ignore },
+      ...{ onHead: ignore, onEnd: ignore, onFailure: ignore, onRefused: ignore, cut: ignore },
       onBytes: (part) => {
         released += part.length;
       },

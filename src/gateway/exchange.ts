@@ -10,7 +10,13 @@
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../clock/index.ts";
 import { ManxError } from "../core/index.ts";
-import type { CallFailure, GuardRefusal, GuardResult, Refused } from "../policy/index.ts";
+import type {
+  CallFailure,
+  Divergence,
+  GuardRefusal,
+  GuardResult,
+  Refused,
+} from "../policy/index.ts";
 import type { AdmissionDesk, Ticket } from "./admission-desk.ts";
 import { CallIntent, type ClientRequest } from "./call-intent.ts";
 import { CallRun } from "./call-run.ts";
@@ -70,6 +76,7 @@ export class Exchange implements GuardedSide {
   #guard: GuardedAnswer | undefined;
   #ticket: Ticket | undefined;
   #isTerminalMissing = false;
+  #cacheBreak: Divergence | undefined;
 
   constructor(
     context: ExchangeContext,
@@ -139,7 +146,8 @@ export class Exchange implements GuardedSide {
   #watchCache({ watchedBody: body, model }: CallIntent, { headers }: ClientRequest): void {
     if (body === undefined) return;
     const { tenant } = this.#arrival.visitor;
-    this.#context.seeing.caches.request({ model: model.name, tenant, headers, body });
+    const { caches } = this.#context.seeing;
+    this.#cacheBreak = caches.request({ model: model.name, tenant, headers, body });
   }
 
   #guardedBy(plan: GuardPlan, { body, rawHeaders }: ClientRequest): GuardedAnswer {
@@ -331,6 +339,8 @@ export class Exchange implements GuardedSide {
       usage: delivered?.usage,
       stream,
       responseBytes: this.#delivery.bytes,
+      guard: this.#guard && { ...this.#guard.tax, refusedBy: this.#guard.refusedBy },
+      cacheBreak: this.#cacheBreak,
     });
     const isEncoded = observer === undefined && delivered?.head?.isEventStream === true;
     const isFaulty = observer !== undefined && observer.faults > 0;

@@ -246,6 +246,8 @@ export class Front {
         attempts: [],
         usage: undefined,
         stream: undefined,
+        guard: undefined,
+        cacheBreak: undefined,
         responseBytes: 0,
       }),
     );

@@ -121,6 +121,8 @@ export class Reception implements AttemptSink {
 
   /** What it has said so far, if it is kept. */
   get transcript(): Transcript | undefined {
+    const source = this.#translating;
+    if (source instanceof PassingSource && source.isSpilled) return undefined;
     return this.stream?.transcript;
   }
 

@@ -88,6 +88,8 @@ export function sampleRecord(changes: Partial<CallRecord> = {}): CallRecord {
     requestBytes: 450,
     responseBytes: 4_000,
     heldUs: 0,
+    guard: undefined,
+    cacheBreak: undefined,
     ...changes,
   };
 }

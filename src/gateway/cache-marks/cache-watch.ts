@@ -3,7 +3,7 @@
  * parts from the one before it in its conversation, and whether marks that were set were honoured.
  */
 import type { IncomingHttpHeaders } from "node:http";
-import { LayoutMemory, layoutOf } from "../../policy/index.ts";
+import { type Divergence, LayoutMemory, layoutOf } from "../../policy/index.ts";
 import type { CacheMetrics } from "./cache-metrics.ts";
 import { conversationKey } from "./conversation-key.ts";
 
@@ -24,13 +24,16 @@ export class CacheWatch {
     this.#metrics = metrics;
   }
 
-  request({ body, ...who }: WatchedRequest): void {
+  /** @returns where it parts from the one before of its conversation; undefined if it does not. */
+  request({ body, ...who }: WatchedRequest): Divergence | undefined {
     try {
       const key = conversationKey(who, body);
       const { divergence, cacheableTokens } = this.#memory.follow(key, layoutOf(body));
       this.#metrics.followed(who.model, cacheableTokens, divergence);
+      return divergence ?? undefined;
     } catch {
       // Nested too deep to be written out; a statistic is not worth a call.
+      return undefined;
     }
   }
 

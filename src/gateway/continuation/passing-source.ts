@@ -39,6 +39,11 @@ export class PassingSource implements OutgoingSource {
     return events;
   }
 
+  /** Part of a frame that is larger than any is out: nothing can follow it. */
+  get isSpilled(): boolean {
+    return this.#splitter.isSpilled;
+  }
+
   get completion(): Completion {
     return this.#decoder.completion;
   }

@@ -10,7 +10,7 @@
  * then no check runs. A unit is a frame of an event stream, the whole of another answer.
  */
 import type { Cancel, Clock } from "../../clock/index.ts";
-import { Fifo } from "../../core/index.ts";
+import { Fifo, type ManxError, toManxError } from "../../core/index.ts";
 import {
   type CallFailure,
   type GuardDecision,
@@ -39,6 +39,8 @@ export interface GuardedSide extends CallRunEvents {
    * @param last ends what is out, or is a whole answer; undefined: there is no such end, and an error has to tell.
    */
   onRefused(refusal: GuardRefusal, last: Buffer | undefined): void;
+  /** Something went wrong here: the call ends with that error. */
+  cut(error: ManxError, outcome: "internal"): void;
 }
 
 export interface GuardedOptions {
@@ -83,6 +85,7 @@ export class GuardedAnswer implements CallRunEvents {
   #whole: Buffer[] = [];
   #wholeBytes = 0;
   #tail: Tail | undefined;
+  #refusedBy: string | undefined;
 
   constructor(options: GuardedOptions, next: GuardedSide) {
     this.#options = options;
@@ -98,6 +101,11 @@ export class GuardedAnswer implements CallRunEvents {
 
   get results(): readonly GuardResult[] {
     return this.#machine.results;
+  }
+
+  /** Name of the rule that has refused; undefined if none has. */
+  get refusedBy(): string | undefined {
+    return this.#refusedBy;
   }
 
   /** The request is there: its checks begin. @param deadlineUs of the call; no verdict is waited for beyond it. */
@@ -241,10 +249,22 @@ export class GuardedAnswer implements CallRunEvents {
       for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
         this.#obeyOne(next);
       }
+    } catch (thrown) {
+      this.#break(toManxError(thrown));
     } finally {
       this.#isObeying = false;
     }
     this.#arm();
+  }
+
+  /** A verdict comes from a timer or a socket of its own: what is thrown here must end this call, and never the process. */
+  #break(error: ManxError): void {
+    this.#queue.length = 0;
+    for (const decision of this.#machine.stop()) {
+      if (decision.do === "cancel") this.#checks.get(decision.check)?.();
+    }
+    this.#checks.clear();
+    this.#next.cut(error, "internal");
   }
 
   #obeyOne(decision: GuardDecision): void {
@@ -325,6 +345,7 @@ export class GuardedAnswer implements CallRunEvents {
 
   /** In the caller's own words where it has begun to read or can be given an answer; else it is an error. */
   #refuse(refusal: GuardRefusal): void {
+    this.#refusedBy = refusal.rule ?? undefined;
     const isJudged = refusal.why === "flag" && refusal.stage === "output";
     let last: Buffer | undefined;
     if (isJudged && this.#form === "whole") {

@@ -6,7 +6,7 @@ import { type AttemptSeen, type CallRecord, queuedUs } from "./call-record.ts";
 
 /** @returns without the line's end. What did not happen has no key. */
 export function accessLine(record: CallRecord): string {
-  const { receivedUs, trace, usage, stream } = record;
+  const { receivedUs, trace, usage, stream, guard, cacheBreak } = record;
   const since = (us: number | undefined): number | undefined =>
     us === undefined ? undefined : toMs(us - receivedUs);
   return JSON.stringify({
@@ -41,6 +41,14 @@ export function accessLine(record: CallRecord): string {
     cached_tokens: usage?.cachedTokens,
     output_tokens: usage?.outputTokens,
     usage_complete: usage !== undefined,
+    guard_path: guard?.path,
+    guard_refused_by: guard?.refusedBy,
+    guard_first_held_ms: optionalMs(guard?.firstHeldUs),
+    guard_last_held_ms: optionalMs(guard?.lastHeldUs),
+    cache_break: cacheBreak?.cause,
+    cache_break_at: cacheBreak?.path,
+    cache_break_byte: cacheBreak?.byte ?? undefined,
+    cache_missed_tokens: cacheBreak?.missedTokens,
     request_bytes: record.requestBytes,
     response_bytes: record.responseBytes,
     attempts: record.attempts.map((attempt) => attemptFields(attempt, since)),

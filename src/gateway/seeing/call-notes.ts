@@ -30,6 +30,8 @@ export interface NotedEnd {
   readonly usage: CountedTokens | undefined;
   readonly stream: StreamMetrics | undefined;
   readonly responseBytes: number;
+  readonly guard: CallRecord["guard"];
+  readonly cacheBreak: CallRecord["cacheBreak"];
 }
 
 export class CallNotes {
@@ -126,6 +128,8 @@ export class CallNotes {
       requestBytes: this.requestBytes,
       responseBytes: end.responseBytes,
       heldUs: this.#heldUs,
+      guard: end.guard,
+      cacheBreak: end.cacheBreak,
     };
   }
 }

@@ -4,7 +4,7 @@
  * happen.
  */
 import type { ErrorCode } from "../../core/index.ts";
-import type { AttemptRecord, RefusalReason } from "../../policy/index.ts";
+import type { AttemptRecord, Divergence, GuardTax, RefusalReason } from "../../policy/index.ts";
 import type { StreamMetrics } from "../../stream/index.ts";
 import type { CountedTokens } from "../json-observer.ts";
 import type { ConnectionMarks } from "../transport/connection-marks.ts";
@@ -51,6 +51,10 @@ export interface CallRecord extends CallIdentity {
   readonly responseBytes: number;
   /** How long the client has held the answer up. */
   readonly heldUs: number;
+  /** What guardrails made of it, and cost; undefined where none were to be passed. */
+  readonly guard: (GuardTax & { readonly refusedBy: string | undefined }) | undefined;
+  /** Where its prompt parts from the one before of its conversation; undefined if it does not, or nobody looks. */
+  readonly cacheBreak: Divergence | undefined;
 }
 
 /** Of a stream's figures those that are not one per token. */
