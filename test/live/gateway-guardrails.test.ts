@@ -316,6 +316,32 @@ describe("a cascade", () => {
   });
 });
 
+describe("beside lanes and reloads", () => {
+  it("a refusal gives its place in the queue back, and other rules hold from the next request on", async () => {
+    const upstream = await server(() => chat(["Her card: ", CARD]));
+    const section = (patterns: readonly string[]): object => ({
+      upstreams: [{ name: "up", url: upstream.url }],
+      admission: { concurrency: 4 },
+      guardrails: [{ name: "words", stage: "request", kind: "pattern", patterns }],
+    });
+    const { gateway, reload } = await configuredGateway(section(["number"]));
+    const say = async (): Promise<number> => {
+      const body = JSON.stringify({ model: "m", stream: true, ...ask });
+      return (await answer(`${gateway.url}/v1/chat/completions`, { body })).status;
+    };
+    expect(await Promise.all([say(), say(), say()])).toEqual([400, 400, 400]);
+    expect(upstream.hits).toHaveLength(0);
+    await reload(section(["nothing of this"]));
+    expect(await say()).toBe(200);
+    expect(
+      await metric(
+        gateway,
+        'manx_gateway_guard_first_held_seconds_count{model="*",path="refused"}',
+      ),
+    ).toBe(3);
+  });
+});
+
 describe("what cannot be checked", () => {
   it("a cut stream gives out what was clear and an error, and no terminal frame", async () => {
     const script: Step[] = [

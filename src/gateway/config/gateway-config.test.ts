@@ -48,10 +48,12 @@ describe("a gateway's configuration", () => {
       preconnect: 4,
     });
     const target = { upstream: "upstream", model: null, weight: 1, order: 0 };
-    expect(config.models).toEqual([{ name: "*", targets: [target], policy: "default" }]);
-    const { stall, gateUs, ...policy } = config.policies.default!;
+    expect(config.models).toEqual([
+      { name: "*", targets: [target], policy: "default", cacheMarks: null },
+    ]);
+    const { gateUs, ...policy } = config.policies.default!;
     expect(policy).toEqual(CALL_POLICY);
-    expect([stall.continueByPrefill, gateUs]).toEqual([false, 10 * US_PER_S]);
+    expect(gateUs).toEqual(10 * US_PER_S);
     const { connectUs, headersUs, lifeGapUs } = CALL_POLICY.timeouts;
     expect(config.limits).toEqual({ ...GATEWAY_LIMITS, connectUs, headersUs, gapUs: lifeGapUs });
     expect([config.admin, config.admission, config.state, config.otlp]).toEqual([
@@ -109,6 +111,7 @@ describe("a gateway's configuration", () => {
     expect(given.listen).toEqual({ host: "::1", port: 1, workers: 1 });
   });
 
+  const GUARD = { name: "g", stage: "output", kind: "pattern" };
   const KEYED = { name: "far", url: "http://10.0.0.9:80", key: "env:KEY" };
   it.each<[object, string, string]>([
     [{ upstreams: [{ name: "a" }] }, "{", "url or urls, got neither"],
@@ -176,6 +179,26 @@ describe("a gateway's configuration", () => {
       },
       '"("',
       "a regular expression",
+    ],
+    [
+      { upstreams: [LOCAL], guardrails: [{ ...GUARD, patterns: ["x"], when: "unsure" }] },
+      '"unsure"',
+      "a guardrail of stage output above it",
+    ],
+    [
+      { upstreams: [LOCAL], guardrails: [{ ...GUARD, patterns: ["x"], models: ["nobody"] }] },
+      '"nobody"',
+      "names none of models",
+    ],
+    [
+      {
+        upstreams: [LOCAL],
+        guardrails: [
+          { name: "g", stage: "request", kind: "http", url: "http://10.0.0.9/x", key: "env:KEY" },
+        ],
+      },
+      '"http://10.0.0.9/x"',
+      "https:// for a classifier with a key",
     ],
     [
       { upstreams: [LOCAL], otlp: { url: "localhost:4318" } },
