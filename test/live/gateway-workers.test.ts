@@ -266,6 +266,8 @@ describe("two workers", () => {
     const [one] = await streams(1);
     const pids = (await members()).map(({ pid }) => pid);
     gateway.kill("SIGTERM");
+    // A service manager sends it to all of them, and some send it again.
+    for (const pid of [...pids, ...pids]) process.kill(pid, "SIGTERM");
     await gateway.says("workers drain for up to 20s");
     await waitFor(() =>
       answer(`${gateway.url}/ready`, GET).then(
