@@ -1,5 +1,6 @@
 /**
- * How true the twin is to real engines, with the published simulators beside it. Run: npm run bench:fidelity
+ * How true the twin is to real engines, with the published simulators beside it. Run: npm run bench:fidelity, which first
+ * repeats the recorded runs of Vidur (bench/parity-vidur.ts).
  *
  * 1. vLLM 0.19, two runs of 300 requests under one rule: each figure, then what would have been chosen on one run, scored
  *    on the other.

@@ -1,6 +1,6 @@
 /**
  * Repeats each recorded run of Vidur in full and prints how far ours is from it. The first departure of a run is printed
- * instead of its row, and makes the command fail. Run: npx tsx bench/parity-vidur.ts
+ * instead of its row, and makes the command fail. Run: npm run bench:fidelity, of which it is the first part.
  *
  * Seconds are of the second repetition, conservation checks included. They are about this machine, not about Vidur:
  * nobody ran it here.
