@@ -91,11 +91,11 @@ export class Dispatcher {
   take(events: readonly StreamEvent[]): void {
     if (this.#verdict !== undefined) return;
     for (const event of events) {
-      if (event.type === "tool-start") {
+      if (event.type === "tool-delta") this.#extend(event.call, event.json, event.atUs);
+      else if (event.type === "tool-start") {
         if (event.choice !== 0 || event.byServer) this.#scope.counts.ignored += 1;
         else this.#open(new ModelCall(event));
-      } else if (event.type === "tool-delta") this.#extend(event.call, event.json, event.atUs);
-      else if (event.type === "tool-end") this.#close(event, event.atUs);
+      } else if (event.type === "tool-end") this.#close(event, event.atUs);
     }
     this.#pump();
   }

@@ -54,7 +54,9 @@ export class Step<Format extends DecodableFormat = DecodableFormat> {
 
   /** The bytes, or the SDK's chunks, have ended; also when that was an error. */
   end(): readonly StreamEvent[] {
-    return this.#take(this.#decoder.end(this.#clock.nowUs()));
+    const events = this.#take(this.#decoder.end(this.#clock.nowUs()));
+    this.#judge();
+    return events;
   }
 
   /** Nobody wants the message any more: what began early is taken back. */
@@ -76,10 +78,17 @@ export class Step<Format extends DecodableFormat = DecodableFormat> {
     return this.verdict === "run" ? resultMessages(this.format, results) : [];
   }
 
-  #take(events: readonly StreamEvent[]): readonly StreamEvent[] {
-    this.#dispatcher.take(events);
+  #judge(): void {
     const verdict = verdictOf(this.#decoder.completion);
     if (verdict !== undefined) this.#dispatcher.end(verdict);
+  }
+
+  #take(events: readonly StreamEvent[]): readonly StreamEvent[] {
+    this.#dispatcher.take(events);
+    // Only these can end a message; asking after each read of a long argument would cost as much as reading it.
+    if (events.some(({ type }) => type === "done" || type === "error" || type === "fault")) {
+      this.#judge();
+    }
     return events;
   }
 }

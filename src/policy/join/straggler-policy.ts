@@ -10,13 +10,13 @@ import { RecentQuantile } from "../call/recent-quantile.ts";
 import type { StragglerHedge } from "./join-policy.ts";
 
 export interface StragglerOptions {
-  /** Of a branch's own recent times, 50 to 99.9. Default 95. */
+  /** Of a branch's own recent times, 50 to 99.9. Default 96, so that the budget is for bad luck and not for the rule. */
   readonly percentile?: number;
   /** µs; never sooner. Default 10 ms. */
   readonly floorUs?: number;
   /** Extra attempts as a share of all branches. Default 0.05. */
   readonly share?: number;
-  /** Samples of a branch after which one weighs half. Default 200. */
+  /** Samples of a branch after which one weighs half. Default 400. */
   readonly halfLife?: number;
 }
 
@@ -35,7 +35,7 @@ const SAVED_MAX = 10;
 /** Share of late attempts that stands for "it is slow". */
 const SLOW_SHARE = 0.5;
 /** Late attempts one after the other that raise the alarm. */
-const ALARM_LATE = 3;
+const ALARM_LATE = 4;
 
 export class StragglerPolicy implements StragglerHedge {
   readonly #quantile: number;
@@ -48,7 +48,7 @@ export class StragglerPolicy implements StragglerHedge {
   #slow = 0;
 
   constructor(options: StragglerOptions = {}) {
-    const { percentile = 95, floorUs = 10_000, share = 0.05, halfLife = 200 } = options;
+    const { percentile = 96, floorUs = 10_000, share = 0.05, halfLife = 400 } = options;
     assert(percentile >= 50 && percentile <= 99.9, "a percentile for hedging is 50 to 99.9");
     this.#quantile = percentile / 100;
     this.#floorUs = floorUs;
