@@ -12,6 +12,8 @@ export interface MetricsPage {
 }
 
 export interface Fleet {
+  /** As many as there should be. */
+  readonly size: number;
   members(): readonly FleetMember[];
   /** The page of all together; `own` if nobody can be asked. Within bounded time, never rejects. */
   metrics(own: MetricsPage, accept: string | undefined): Promise<MetricsPage>;

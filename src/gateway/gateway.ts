@@ -26,6 +26,7 @@ import { type SimpleOptions, simpleConfig } from "./simple-config.ts";
 import type { Upstream } from "./upstream.ts";
 import { downError } from "./upstream-fault.ts";
 import { leftOver, targetsOf, type Wiring, wire } from "./wiring.ts";
+import { tenantShare } from "./workers/worker-share.ts";
 
 export interface GatewayOptions extends SimpleOptions {
   readonly clock?: Clock;
@@ -294,11 +295,18 @@ class RunningGateway implements Gateway {
 
   #deskFor(config: GatewayConfig, keys: KeyRing | null): AdmissionDesk | null {
     if (config.admission === null) return null;
-    const tenants = { ...config.admission.tenants, ...keys?.admissionTenants() };
+    const tenants = { ...config.admission.tenants, ...this.#keyTenants(config, keys) };
     const options = { ...config.admission, tenants };
     // What it has learnt, and who waits, outlive a reload that does not change it.
     if (this.#admission?.hasOptions(options) === true) return this.#admission;
     return new AdmissionDesk(options, this.#clock, this.#shared?.limits ?? null);
+  }
+
+  /** Rates of keys, of which one of several processes has its part, unless they are counted together. */
+  #keyTenants({ state }: GatewayConfig, keys: KeyRing | null) {
+    const whole = Object.entries(keys?.admissionTenants() ?? {});
+    const size = state === null ? (this.#parts.fleet?.size ?? 1) : 1;
+    return Object.fromEntries(whole.map(([name, limit]) => [name, tenantShare(limit, size)]));
   }
 
   async #openAdmin({ admin }: GatewayConfig): Promise<void> {
@@ -320,7 +328,8 @@ class RunningGateway implements Gateway {
     const clock = this.#clock;
     const gatewayId = `${hostname()}:${process.pid}:${this.#via}`;
     const { onNotice, stateDeadlineUs: deadlineUs } = this.#parts;
-    const options = { url: url.reveal(), clock, gatewayId };
+    const gatewaysExpected = this.#parts.fleet?.size ?? 1;
+    const options = { url: url.reveal(), clock, gatewayId, gatewaysExpected };
     const state = await SharedState.open({
       ...options,
       ...(deadlineUs !== undefined && { deadlineUs }),

@@ -86,16 +86,24 @@ export class Supervisor {
     }
   }
 
-  /** @throws what `load` throws, and what the first worker that could not take it has thrown; the others have taken it. */
+  /** @throws what `load` throws, and what the workers have thrown if none could take it; then all is as before. */
   async reload(): Promise<ConfigDiff> {
     const { readText, load } = this.#options;
     const text = await readText();
     const config = await load(text);
     await this.#budgets.follow(keysPath(config));
     // Workers to come go by what is known to be right, whatever becomes of the file meanwhile.
+    const before = this.#text;
     this.#text = text;
-    const { missing } = await this.#crew.gather("reload", text ?? null, RELOAD_US);
-    if (missing.length > 0) throw missing[0]!.error;
+    const { answers, missing } = await this.#crew.gather("reload", text ?? null, RELOAD_US);
+    const [first] = missing;
+    if (first !== undefined && answers.length === 0) {
+      this.#text = before;
+      await this.#budgets.follow(keysPath(this.#config));
+      throw first.error;
+    }
+    // Most likely it has ended just now; its successor goes by the new one.
+    for (const { error } of missing) this.#notice(error);
     const diff = diffConfig(this.#config, config);
     this.#config = config;
     return diff;

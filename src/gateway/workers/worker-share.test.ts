@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Secret } from "../../config/index.ts";
 import { Admission } from "../../policy/index.ts";
 import { configFromUpstream, type GatewayConfig } from "../config/index.ts";
-import { shareNotices, workerShare } from "./worker-share.ts";
+import { shareNotices, tenantShare, workerShare } from "./worker-share.ts";
 
 const LIMITS = {
   lanes: [
@@ -55,6 +55,12 @@ describe("a worker's share", () => {
       concurrency: { limit: 10 },
       tenants: { a: { concurrencyMax: 100, tokensPerMinute: 60_000 } },
     });
+  });
+
+  it("of a tenant is everything if there is one worker, and at least one place if there are many", () => {
+    const limit = { concurrencyMax: 3, tokensPerMinute: 600 };
+    expect(tenantShare(limit, 1)).toEqual(limit);
+    expect(tenantShare(limit, 4)).toEqual({ concurrencyMax: 1, tokensPerMinute: 150 });
   });
 
   it("is possible whatever is divided by whatever number", () => {

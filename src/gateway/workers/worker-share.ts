@@ -98,7 +98,8 @@ function admissionShare(
   };
 }
 
-function tenantShare(limit: Partial<TenantLimits>, workers: number): Partial<TenantLimits> {
+/** One worker's part of a tenant's limits. */
+export function tenantShare(limit: Partial<TenantLimits>, workers: number): Partial<TenantLimits> {
   const { concurrencyMax, tokensPerMinute, burstTokens } = limit;
   return {
     ...limit,

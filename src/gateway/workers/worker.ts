@@ -69,6 +69,7 @@ async function serve(link: IpcLink, { clock, load }: WorkerOptions): Promise<Gat
   const share = async (now: unknown): Promise<GatewayConfig> =>
     workerShare(await load(typeof now === "string" ? now : undefined), workers);
   const fleet: Fleet = {
+    size: workers,
     members: () => members,
     metrics: (own, accept) =>
       link.ask("metrics", accept, METRICS_US).then(
