@@ -4,7 +4,8 @@ import { describe, expect, it } from "vitest";
 import { isOwnError } from "../../support/fault-caller.ts";
 import { startGatewayProcess } from "../../support/fault-process.ts";
 import { answer } from "../../support/http-call.ts";
-import { json, sleep, startReplayServer } from "../../support/replay-server.ts";
+import { until } from "../../support/live-gateway.ts";
+import { json, startReplayServer } from "../../support/replay-server.ts";
 
 /** Node itself has some thirty open, and more while it loads its modules. */
 const FILES_MAX = 256;
@@ -19,14 +20,20 @@ function unheard(thrown: NodeJS.ErrnoException) {
 describe("out of sockets", () => {
   it("refuses in the caller's own format whom it cannot serve, and nobody is kept waiting for ever", async () => {
     let isHolding = true;
-    const upstream = await startReplayServer(() =>
-      isHolding ? [{ afterMs: 1_500, bytes: json(200, { ok: true }) }] : [{ bytes: json(200, {}) }],
-    );
+    const ok = json(200, { ok: true });
+    const upstream = await startReplayServer(() => (isHolding ? [] : [{ bytes: ok }]));
     const gateway = await startGatewayProcess({ upstream: upstream.url, preconnect: 0 }, FILES_MAX);
     const url = `${gateway.url}/v1/chat/completions`;
-    const made = await Promise.all(
-      Array.from({ length: CALLERS }, () => answer(url, { body: '{"model":"m"}' }).catch(unheard)),
-    );
+    let isRefusing = false;
+    const asked = Array.from({ length: CALLERS }, async () => {
+      const made = await answer(url, { body: '{"model":"m"}' }).catch(unheard);
+      isRefusing ||= made.status >= 400;
+      return made;
+    });
+    await until(() => isRefusing);
+    isHolding = false;
+    upstream.sayAll(ok);
+    const made = await Promise.all(asked);
     const served = made.filter(({ status }) => status === 200);
     const refused = made.filter(({ status }) => status >= 400);
     expect(served.length).toBeGreaterThan(0);
@@ -35,8 +42,6 @@ describe("out of sockets", () => {
       expect([status, isOwnError("openai", text)], text).toEqual([429, true]);
       expect(Number(headers["retry-after"])).toBeGreaterThanOrEqual(1);
     }
-    isHolding = false;
-    await sleep(50);
     expect((await answer(url, { body: '{"model":"m"}' })).status).toBe(200);
     expect(await gateway.holds()).toMatchObject({ inFlight: 0, busy: 0 });
     expect([gateway.isAlive(), gateway.stderr()]).toEqual([true, ""]);
