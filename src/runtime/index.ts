@@ -1,24 +1,12 @@
 /** One deadline for all of a turn. */
-
-/** Branches that run beside each other and come back together. */
-export { type StragglerOptions, StragglerPolicy } from "../policy/index.ts";
-export {
-  adviseFanOut,
-  type FanOutAdvice,
-  type FanOutAdviceOptions,
-} from "./advise-fan-out.ts";
 export { type ChildOptions, DEADLINE_HEADER, Deadline } from "./deadline.ts";
-/** A turn, and its messages. */
+/** What is asked before a call runs, and told while it does. */
 export type { AdmissibleCall, Admission, CallEvent } from "./dispatcher.ts";
-/** Tools, and what their effects allow. */
+/** What the effect of a tool allows. */
 export { EFFECT_RULES, type Effect, type EffectRule } from "./effect.ts";
-export {
-  type BranchCode,
-  type FanOutBranch,
-  type FanOutOptions,
-  type FanOutResult,
-  fanOut,
-} from "./fan-out.ts";
+/** Branches that come back together. */
+export * from "./fan-out/index.ts";
+/** Arguments: by zod or another Standard Schema, by JSON Schema, by a function. */
 export type { JsonSchema, StandardSchema, ToolInput } from "./input-check.ts";
 /** Calls and tasks that need each other. */
 export type { PlanStep } from "./plan.ts";
@@ -30,12 +18,16 @@ export {
   runGraph,
   type TaskOutcome,
 } from "./run-graph.ts";
+/** Bounds on what runs at once. */
 export { type SlotLimits, Slots } from "./slots.ts";
+/** One message of the model, and what its end means. */
 export { Step } from "./step.ts";
 export type { StreamVerdict } from "./stream-verdict.ts";
 export type { TimeSpan } from "./time-span.ts";
+/** Tools, and their results. */
 export { type Tool, type ToolContext, type ToolDefinition, tool, type UndoneRun } from "./tool.ts";
 export { ToolBox } from "./tool-box.ts";
 export { type CallTimes, resultMessages, type ToolResult } from "./tool-result.ts";
+/** From the user's input to the answer. */
 export { Turn, type TurnOptions } from "./turn.ts";
 export type { TurnCounts } from "./turn-counts.ts";

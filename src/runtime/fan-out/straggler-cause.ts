@@ -1,5 +1,5 @@
 /** Who comes last when it is slow, by how much, and what of it is slow. */
-import { sampleQuantile } from "../stats/index.ts";
+import { sampleQuantile } from "../../stats/index.ts";
 import type { BranchSample, FanOutRow } from "./fan-out-samples.ts";
 
 export interface Straggler {

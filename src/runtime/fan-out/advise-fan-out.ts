@@ -6,9 +6,9 @@
  *
  * The same samples, options and seed give the same advice.
  */
-import { Random } from "../clock/index.ts";
-import { assert, formatUs } from "../core/index.ts";
-import { isTrusted, type Quantile, quantileRank, sampleQuantile } from "../stats/index.ts";
+import { Random } from "../../clock/index.ts";
+import { assert, formatUs } from "../../core/index.ts";
+import { isTrusted, type Quantile, quantileRank, sampleQuantile } from "../../stats/index.ts";
 import { type FanOutSamples, readRows, readTimes } from "./fan-out-samples.ts";
 import { findStraggler, type Straggler } from "./straggler-cause.ts";
 

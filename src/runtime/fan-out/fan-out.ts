@@ -7,8 +7,8 @@
  *       { join: { deadline: "2s", partial: true }, hedge: stragglers },
  *     );
  */
-import { type Cancel, type Clock, realClock } from "../clock/index.ts";
-import { ManxError } from "../core/index.ts";
+import { type Cancel, type Clock, realClock } from "../../clock/index.ts";
+import { ManxError } from "../../core/index.ts";
 import {
   type BranchReport,
   Join,
@@ -16,10 +16,10 @@ import {
   type JoinEnding,
   type JoinPolicy,
   type StragglerHedge,
-} from "../policy/index.ts";
-import { Deadline } from "./deadline.ts";
-import { type Ending, Execution, GRACE_US, type Release } from "./execution.ts";
-import { spanUs, type TimeSpan } from "./time-span.ts";
+} from "../../policy/index.ts";
+import { Deadline } from "../deadline.ts";
+import { type Ending, Execution, GRACE_US, type Release } from "../execution.ts";
+import { spanUs, type TimeSpan } from "../time-span.ts";
 
 export type BranchCode = (deadline: Deadline) => unknown;
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { SimClock } from "../clock/index.ts";
-import { StragglerPolicy } from "../policy/index.ts";
-import { Deadline } from "./deadline.ts";
+import { SimClock } from "../../clock/index.ts";
+import { StragglerPolicy } from "../../policy/index.ts";
+import { Deadline } from "../deadline.ts";
 import { type BranchCode, type FanOutOptions, type FanOutResult, fanOut } from "./fan-out.ts";
 
 const MS = 1_000;

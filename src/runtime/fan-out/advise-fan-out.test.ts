@@ -1,38 +1,18 @@
 import { describe, expect, it } from "vitest";
-import { Random } from "../clock/index.ts";
+import {
+  GOLDEN_BRANCHES as BRANCHES,
+  goldenBefore,
+  goldenFanOut,
+  goldenRows,
+} from "../../../test/support/golden-fan-out.ts";
+import { Random } from "../../clock/index.ts";
 import { adviseFanOut } from "./advise-fan-out.ts";
-import type { BranchSample } from "./fan-out-samples.ts";
 
 const S = 1_000_000;
-const BRANCHES = ["papers", "web", "code", "notes", "mail"];
-
-/** Typically 2 s, of which 0.4 s is retrieval; in 1 % of cases retrieval hiccups for 20 s. */
-function branch(random: Random, hiccups: boolean): BranchSample {
-  const model = 1.6 * S * Math.exp(0.25 * random.normal());
-  const retrieval = hiccups ? 20.4 * S : 0.4 * S * Math.exp(0.1 * random.normal());
-  return { us: Math.round(model + retrieval), parts: { model, retrieval } };
-}
-
-function rowsOf(n: number, together: boolean, random = new Random(1, "golden")): BranchSample[][] {
-  return Array.from({ length: n }, () => {
-    const all = random.next() < 0.01;
-    return BRANCHES.map(() => branch(random, together ? all : random.next() < 0.01));
-  });
-}
-
-/** One agent that does it all: typically 3.2 s, p99 about 4 s. */
-function oneAgent(n: number): number[] {
-  const random = new Random(2, "one agent");
-  return Array.from({ length: n }, () => Math.round(3.2 * S * Math.exp(0.1 * random.normal())));
-}
 
 describe("advice on a fan-out", () => {
   it("golden G2: five branches with a hiccup of 1 % each are rejected; the straggler is retrieval", () => {
-    const advice = adviseFanOut({
-      branches: BRANCHES,
-      rows: rowsOf(10_000, false),
-      before: oneAgent(10_000),
-    });
+    const advice = adviseFanOut(goldenFanOut());
     const [p50, p95, p99] = advice.fanOut.map(({ value }) => value / S);
     const [before50, , before99] = advice.without.map(({ value }) => value / S);
     expect(advice.verdict).toBe("reject");
@@ -51,7 +31,7 @@ describe("advice on a fan-out", () => {
   it("accepts what is better at the guarded percentile, against one after the other", () => {
     const advice = adviseFanOut({
       branches: BRANCHES,
-      rows: rowsOf(5_000, false),
+      rows: goldenRows(5_000),
       mergeUs: 0.5 * S,
     });
     expect(advice).toMatchObject({ verdict: "accept", comparedWith: "serial" });
@@ -59,8 +39,8 @@ describe("advice on a fan-out", () => {
   });
 
   it("counts merging: what it saves, a slow merge takes away", () => {
-    const rows = rowsOf(5_000, false);
-    const before = oneAgent(5_000).map((us) => us * 8);
+    const rows = goldenRows(5_000);
+    const before = goldenBefore(5_000).map((us) => us * 8);
     expect(adviseFanOut({ branches: BRANCHES, rows, before }).verdict).toBe("accept");
     const slow = adviseFanOut({ branches: BRANCHES, rows, before, mergeUs: 30 * S });
     expect(slow.verdict).toBe("reject");
@@ -68,7 +48,7 @@ describe("advice on a fan-out", () => {
 
   it("rejects one that takes more tokens than it may, however fast", () => {
     const tokens = { fanOut: 29_000, before: 10_000 };
-    const rows = rowsOf(5_000, false);
+    const rows = goldenRows(5_000);
     const advice = adviseFanOut({ branches: BRANCHES, rows, tokens }, { tokensRatioMax: 2 });
     expect(advice.verdict).toBe("reject");
     expect(advice.tokensRatio).toBeCloseTo(2.9);
@@ -77,20 +57,17 @@ describe("advice on a fan-out", () => {
 
   it("sees branches that are slow together: independence would predict a worse tail", () => {
     const together = adviseFanOut(
-      { branches: BRANCHES, rows: rowsOf(10_000, true) },
+      { branches: BRANCHES, rows: goldenRows(10_000, true) },
       { guard: 0.98 },
     );
     expect(together.fanOut.at(-1)!.value).toBeLessThan(6 * S);
     expect(together.independentUs).toBeGreaterThan(20 * S);
-    const apart = adviseFanOut(
-      { branches: BRANCHES, rows: rowsOf(10_000, false) },
-      { guard: 0.98 },
-    );
+    const apart = adviseFanOut({ branches: BRANCHES, rows: goldenRows(10_000) }, { guard: 0.98 });
     expect(apart.independentUs / apart.fanOut.at(-1)!.value).toBeCloseTo(1, 0);
     // Leaving the last one out cures what strikes one at a time, not what strikes all.
     expect(apart.withoutLastUs).toBeLessThan(6 * S);
     const guarded = adviseFanOut(
-      { branches: BRANCHES, rows: rowsOf(10_000, true) },
+      { branches: BRANCHES, rows: goldenRows(10_000, true) },
       { guard: 0.995 },
     );
     expect(guarded.withoutLastUs).toBeGreaterThan(20 * S);
@@ -99,20 +76,20 @@ describe("advice on a fan-out", () => {
   it("does not decide on too little, or on nothing", () => {
     const few = adviseFanOut({
       branches: BRANCHES,
-      rows: rowsOf(500, false),
-      before: oneAgent(500),
+      rows: goldenRows(500),
+      before: goldenBefore(500),
     });
     expect(few.verdict).toBe("undecided");
     expect(few.reasons[0]).toContain("take at least 1000");
     const none = adviseFanOut({ branches: BRANCHES, rows: [] });
     expect(none).toMatchObject({ verdict: "undecided", straggler: null });
-    const same = rowsOf(3_000, false);
+    const same = goldenRows(3_000);
     const before = same.map((row) => Math.max(...row.map(({ us }) => us)));
     expect(adviseFanOut({ branches: BRANCHES, rows: same, before }).verdict).toBe("undecided");
   });
 
   it("sets aside rows that are none, and says the same again for the same seed", () => {
-    const rows = [...rowsOf(2_000, false), [1, 2], [1, 2, 3, 4, Number.NaN], [1, 2, 3, 4, -1]];
+    const rows = [...goldenRows(2_000), [1, 2], [1, 2, 3, 4, Number.NaN], [1, 2, 3, 4, -1]];
     const advice = adviseFanOut({ branches: BRANCHES, rows }, { seed: 7 });
     expect(advice.rowsSetAside).toBe(3);
     expect(adviseFanOut({ branches: BRANCHES, rows }, { seed: 7 })).toEqual(advice);
