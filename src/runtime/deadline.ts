@@ -25,6 +25,8 @@ export interface ChildOptions {
   readonly reserve?: TimeSpan;
   /** Of what the parent has left, above 0 and up to 1. */
   readonly share?: number;
+  /** Of whoever may call it off besides. */
+  readonly signal?: AbortSignal;
 }
 
 export class Deadline {
@@ -62,13 +64,17 @@ export class Deadline {
   static at(clock: Clock, atUs: number, signal?: AbortSignal): Deadline {
     assert(!Number.isNaN(atUs), "a deadline is an instant");
     const deadline = new Deadline(clock, atUs);
-    if (signal?.aborted === true) deadline.cancel(signal.reason);
-    else if (signal !== undefined && !deadline.#isOver) {
-      const onAbort = (): void => deadline.cancel(signal.reason);
-      signal.addEventListener("abort", onAbort, { once: true });
-      deadline.#letGo = () => signal.removeEventListener("abort", onAbort);
-    }
+    deadline.#follow(signal);
     return deadline;
+  }
+
+  /** A deadline from an option: a child of one that somebody else has set, or a new one. */
+  static from(
+    deadline: TimeSpan | Deadline,
+    { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal | undefined },
+  ): Deadline {
+    if (!(deadline instanceof Deadline)) return Deadline.within(clock, deadline, signal);
+    return deadline.child(signal === undefined ? {} : { signal });
   }
 
   /** Aborts at the instant, with a `MANX_DEADLINE`, or when it is called off. */
@@ -112,7 +118,9 @@ export class Deadline {
         atUs = Math.min(atUs, nowUs + Math.floor(this.leftUs * share));
       }
     }
-    return new Deadline(this.clock, atUs, this);
+    const child = new Deadline(this.clock, atUs, this);
+    child.#follow(options.signal);
+    return child;
   }
 
   /** @returns whether something that takes `neededUs` would still end in time. */
@@ -150,6 +158,17 @@ export class Deadline {
     this.#isOver = true;
     this.#release();
     for (const child of [...this.#children]) child.cancel(new DOMException("its parent has ended"));
+  }
+
+  #follow(signal: AbortSignal | undefined): void {
+    if (signal === undefined || this.#isOver) return;
+    if (signal.aborted) {
+      this.cancel(signal.reason);
+      return;
+    }
+    const onAbort = (): void => this.cancel(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    this.#letGo = () => signal.removeEventListener("abort", onAbort);
   }
 
   #arm(): void {

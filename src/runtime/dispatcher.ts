@@ -253,10 +253,7 @@ export class Dispatcher {
 
   #begin(call: ModelCall, run: CallRun): void {
     call.run = run;
-    if (this.#verdict === undefined) {
-      call.startedEarly = true;
-      this.#scope.counts.early += 1;
-    }
+    if (this.#verdict === undefined) this.#scope.counts.early += 1;
     this.#tell("call-start", call);
     run.whenSettled((outcome) => {
       if (call.run === run && call.outcome === undefined)

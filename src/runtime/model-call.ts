@@ -17,8 +17,6 @@ export class ModelCall {
   args: unknown;
   isSealed = false;
   sealedUs: number | null = null;
-  /** Its code was begun while the message was open. */
-  startedEarly = false;
   run: CallRun | undefined;
   outcome: (ResultText & { readonly endedUs: number; readonly value?: unknown }) | undefined;
   readonly #sealer = new JsonSealer();

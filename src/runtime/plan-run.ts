@@ -1,4 +1,5 @@
 /** Runs a plan: its calls as a graph, each when what it refers to is there, with all that a tool's declaration says. */
+import type { Cancel } from "../clock/index.ts";
 import { isManxError, ManxError } from "../core/index.ts";
 import { CallRun } from "./call-run.ts";
 import type { DispatchScope } from "./dispatcher.ts";
@@ -20,6 +21,7 @@ export class PlanRun {
   readonly #graph = new TaskGraph<number>();
   readonly #results = new Map<number, ToolResult>();
   #isPumping = false;
+  readonly #letGo: Cancel;
   #resolve: (results: readonly ToolResult[]) => void = () => {};
 
   /** @throws MANX_GRAPH_INVALID for a cycle, or a reference to a step that is not there; MANX_TOOL_INVALID */
@@ -43,7 +45,10 @@ export class PlanRun {
       const number = Number(name.slice(1));
       this.#graph.add(number, needs[number - 1]);
     }
-    scope.deadline.signal.addEventListener("abort", () => this.#timeIsUp(), { once: true });
+    const { signal } = scope.deadline;
+    const onAbort = (): void => this.#timeIsUp();
+    signal.addEventListener("abort", onAbort, { once: true });
+    this.#letGo = () => signal.removeEventListener("abort", onAbort);
     this.#pump();
     if (scope.deadline.isOver) this.#timeIsUp();
   }
@@ -145,6 +150,7 @@ export class PlanRun {
   }
 
   #finish(): void {
+    this.#letGo();
     this.#resolve(this.#steps.map((_, i) => this.#results.get(i + 1)!));
   }
 }

@@ -99,10 +99,8 @@ class GraphRun {
     );
     this.#wanted = new Set(options.outputs ?? this.#tasks.keys());
     const { deadline = Number.POSITIVE_INFINITY, limits = {} } = options;
-    this.#deadline =
-      deadline instanceof Deadline
-        ? deadline.child()
-        : Deadline.within(options.clock ?? realClock, deadline, options.signal);
+    const { clock = realClock, signal } = options;
+    this.#deadline = Deadline.from(deadline, { clock, signal });
     this.#slots = limits instanceof Slots ? limits : new Slots(limits);
     this.#graceUs = options.grace === undefined ? GRACE_US : spanUs(options.grace, "grace");
     this.#startUs = this.#deadline.clock.nowUs();

@@ -37,7 +37,7 @@ export const MAY_COME_AGAIN: ReadonlySet<StreamVerdict> = new Set(["failed", "in
 
 /** @returns undefined as long as it is open. */
 export function verdictOf(completion: Completion): StreamVerdict | undefined {
-  const { state, reason, mayRunTools, toolCalls } = completion;
+  const { state, reason, rawReason, mayRunTools, toolCalls } = completion;
   switch (state) {
     case "open":
       return undefined;
@@ -51,5 +51,7 @@ export function verdictOf(completion: Completion): StreamVerdict | undefined {
   if (reason === "length") return "truncated";
   if (reason === "content_filter") return "filtered";
   if (reason === "pause") return "paused";
-  return toolCalls.some(({ byServer }) => !byServer) ? "unsafe" : "no-calls";
+  // Gemini says MALFORMED_FUNCTION_CALL instead of the call: there was to be one.
+  const meantCalls = reason === "other" && /tool|function/i.test(rawReason ?? "");
+  return meantCalls || toolCalls.some(({ byServer }) => !byServer) ? "unsafe" : "no-calls";
 }

@@ -6,6 +6,7 @@
  *     for await (const bytes of response.body) step.push(bytes);
  *     step.end();
  *     const messages = await step.messages();
+ *     await turn.close();
  */
 import { type Clock, realClock } from "../clock/index.ts";
 import type { DecodableFormat, DecoderOptions } from "../stream/index.ts";
@@ -58,10 +59,7 @@ export class Turn {
     const toolBox = tools instanceof ToolBox ? tools : new ToolBox(tools);
     const slots = limits instanceof Slots ? limits : new Slots(limits);
     const graceUs = options.grace === undefined ? GRACE_US : spanUs(options.grace, "grace");
-    this.deadline =
-      deadline instanceof Deadline
-        ? deadline.child()
-        : Deadline.within(clock, deadline, options.signal);
+    this.deadline = Deadline.from(deadline, { clock, signal: options.signal });
     this.#scope = {
       deadline: this.deadline,
       tools: toolBox,
@@ -104,7 +102,7 @@ export class Turn {
   }
 
   /**
-   * The turn is over: what still runs is called off.
+   * The turn is over: what still runs is called off, and its deadline holds no timer any more.
    * @returns resolves when all of it has ended or was given up.
    */
   close(): Promise<void> {

@@ -103,10 +103,8 @@ class FanOut {
       typeof one === "function" ? { run: one } : one,
     ]);
     const { deadline = Number.POSITIVE_INFINITY, hedge } = options;
-    this.#deadline =
-      deadline instanceof Deadline
-        ? deadline.child()
-        : Deadline.within(options.clock ?? realClock, deadline, options.signal);
+    const { clock = realClock, signal } = options;
+    this.#deadline = Deadline.from(deadline, { clock, signal });
     this.#graceUs = options.grace === undefined ? GRACE_US : spanUs(options.grace, "grace");
     const policy = policyOf(options, this.#branches.length, this.#deadline.leftUs);
     const isAll = options.join === undefined || options.join === "all";
@@ -118,8 +116,7 @@ class FanOut {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    const { signal } = this.#deadline;
-    signal.addEventListener("abort", () => this.#called(), { once: true });
+    this.#deadline.signal.addEventListener("abort", () => this.#called(), { once: true });
     this.#obey(this.#join.start());
     if (this.#deadline.isOver) this.#called();
   }
