@@ -15,8 +15,8 @@
  * 4. the parent itself.
  *
  * An attempt that lost against another counts up to the winner's start only. A detached child is no part. Walk and name
- * follow Uber's CRISP (Zhang et al., USENIX ATC 2022), which has 2 with a limit relative to the parent, and gives
- * overlaps to the parent.
+ * follow Uber's CRISP (Zhang et al., USENIX ATC 2022), which gives overlaps to the parent: without 3 (`overlaps: "parent"`)
+ * the walk repeats its answers but for ends that touch (test/parity/crisp.test.ts).
  */
 import { attemptsOf } from "./attempts.ts";
 import type { SpanKind } from "./span.ts";
@@ -34,6 +34,11 @@ export interface PathSection {
 export interface PathOptions {
   /** How late a span may begin after what it waited for. Default 1 ms: timers and event loops are no more exact. */
   readonly lagUs?: number;
+  /**
+   * Who has the time in which only a sibling ran that outlasted the next section: that sibling (`covered`, the default),
+   * or the parent, as in CRISP (`parent`).
+   */
+  readonly overlaps?: "covered" | "parent";
 }
 
 const PATH_LAG_US = 1_000;
@@ -63,7 +68,7 @@ const BRANCH_KINDS: ReadonlySet<SpanKind> = new Set([
 
 /** @returns sections in order of time; none has length 0, and they cover the root's interval exactly. */
 export function criticalPath(tree: TurnTree, options: PathOptions = {}): PathSection[] {
-  const lagUs = options.lagUs ?? PATH_LAG_US;
+  const { lagUs = PATH_LAG_US, overlaps = "covered" } = options;
   const sections: PathSection[] = [];
   const stack: Frame[] = [];
   push(stack, {
@@ -73,7 +78,7 @@ export function criticalPath(tree: TurnTree, options: PathOptions = {}): PathSec
     joinFromUs: NEVER,
   });
   for (let frame = stack.pop(); frame !== undefined; frame = stack.pop()) {
-    walkBack(tree, frame, lagUs, stack, sections);
+    walkBack(tree, frame, { lagUs, overlaps }, stack, sections);
   }
   return sections.sort((a, b) => a.startUs - b.startUs);
 }
@@ -85,7 +90,7 @@ function push(stack: Frame[], frame: Frame): void {
 function walkBack(
   tree: TurnTree,
   frame: Frame,
-  lagUs: number,
+  { lagUs, overlaps }: Required<PathOptions>,
   stack: Frame[],
   sections: PathSection[],
 ): void {
@@ -104,7 +109,7 @@ function walkBack(
     while (ended < kids.length && kids[ended]!.endUs > nowUs) ended += 1;
     while (running < ended && kids[running]!.startUs >= nowUs) running += 1;
     const before = kids[ended];
-    const beside = running < ended ? kids[running] : undefined;
+    const beside = overlaps === "covered" && running < ended ? kids[running] : undefined;
     const isPrompt = before !== undefined && nowUs - before.endUs <= lagUs;
     const linked = last === undefined ? undefined : linkedKid(tree, last, siblings, nowUs);
     const next = linked ?? (beside === undefined || isPrompt ? before : beside);
