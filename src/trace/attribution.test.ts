@@ -146,6 +146,20 @@ describe("phases", () => {
     });
   });
 
+  it("of a call that an agent made again after it had failed: the wait is no hole", () => {
+    const again = (status: Span["status"]) =>
+      attributed([
+        ms("turn", null, "turn", 0, 3_000),
+        ms("failed", "turn", "model-call", 0, 150, { status }),
+        ms("again", "turn", "model-call", 2_150, 3_000, { events: [at("output-start", 2_400)] }),
+      ]);
+    expect(subsMs(again("error"))).toEqual({
+      "orchestration back-off": 2_000,
+      "orchestration retry": 150,
+    });
+    expect(subsMs(again("cancelled"))).toMatchObject({ "unattributed not-instrumented": 2_000 });
+  });
+
   it("of a hedge: the first try counts up to the start of the one that won, even if it is cancelled late", () => {
     const result = attributed([
       ms("turn", null, "turn", 0, 1_000),

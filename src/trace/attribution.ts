@@ -58,7 +58,7 @@ export function attribute(tree: TurnTree, options: AttributionOptions = {}): Att
     cutSection(section, roles[section.span]!, cut);
   }
   const holes: Hole[] = [];
-  const slices = fillStructure(cut, options.glueMaxUs ?? GLUE_MAX_US, holes);
+  const slices = fillStructure(tree, cut, options.glueMaxUs ?? GLUE_MAX_US, holes);
   const phases = Object.fromEntries(PHASES.map((phase) => [phase, 0])) as Record<Phase, number>;
   const subs = new Map<string, { phase: Phase; sub: PhaseSub; us: number }>();
   for (const { phase, sub, startUs, endUs } of slices) {
@@ -79,6 +79,7 @@ export function attribute(tree: TurnTree, options: AttributionOptions = {}): Att
 
 /** Decides each stretch of structure as a whole, however many spans share it. */
 function fillStructure(
+  tree: TurnTree,
   cut: readonly PhaseSlice[],
   glueMaxUs: number,
   holes: Hole[],
@@ -96,20 +97,33 @@ function fillStructure(
     const stretch = cut.slice(from, until);
     const [startUs, endUs] = [slice.startUs, cut[until - 1]!.endUs];
     const isAll = from === 0 && until === cut.length;
-    const isHole = isAll || endUs - startUs > glueMaxUs;
-    if (isHole) holes.push({ startUs, endUs, span: widest(stretch) });
-    // The first thing that an agent does is to put its input together.
-    const glue = from === 0 ? "assembly" : "orchestration";
-    for (const one of stretch) {
-      addSlice(slices, {
-        ...one,
-        phase: isHole ? "unattributed" : glue,
-        sub: isHole ? "not-instrumented" : null,
-      });
-    }
+    let [phase, sub]: [Phase, PhaseSub | null] = ["orchestration", null];
+    if (isBackOff(tree, cut[from - 1], cut[until])) sub = "back-off";
+    else if (isAll || endUs - startUs > glueMaxUs) {
+      [phase, sub] = ["unattributed", "not-instrumented"];
+      holes.push({ startUs, endUs, span: widest(stretch) });
+      // The first thing that an agent does is to put its input together.
+    } else if (from === 0) phase = "assembly";
+    for (const one of stretch) addSlice(slices, { ...one, phase, sub });
     from = until;
   }
   return slices;
+}
+
+/** A model call failed and its parent made the next one: what lies between is the wait before another try. */
+function isBackOff(
+  tree: TurnTree,
+  before: PhaseSlice | undefined,
+  after: PhaseSlice | undefined,
+): boolean {
+  if (before === undefined || after === undefined) return false;
+  const [failed, next] = [tree.spans[before.span]!, tree.spans[after.span]!];
+  return (
+    failed.kind === "model-call" &&
+    failed.status === "error" &&
+    next.kind === "model-call" &&
+    failed.parentId === next.parentId
+  );
 }
 
 function widest(stretch: readonly PhaseSlice[]): number {

@@ -271,6 +271,24 @@ describe("spans of others", () => {
     expect(subs).toEqual({ queue: 2, retry: 102, "back-off": 154, "not-separable": 75 });
   });
 
+  it("beside a model call over HTTP are its attempts, if it is plain whose", () => {
+    const http = { "http.request.method": "POST" };
+    const chat = { "gen_ai.operation.name": "chat" };
+    const [turn] = imported(
+      foreign(1, null, "root", 0, 1_000),
+      foreign(2, 1, "chat", 0, 300, chat),
+      foreign(3, 1, "POST", 1, 302, http),
+      foreign(4, 1, "chat", 400, 700, chat),
+      foreign(5, 1, "chat", 400, 800, chat),
+      foreign(6, 1, "POST", 410, 690, http),
+      foreign(7, 1, "GET", 900, 950, http),
+    );
+    const kinds = turn!.spans.map(({ id, parentId, kind }) => [Number(id), Number(parentId), kind]);
+    expect(kinds).toContainEqual([3, 2, "attempt"]);
+    expect(kinds).toContainEqual([6, 1, "other"]);
+    expect(kinds).toContainEqual([7, 1, "other"]);
+  });
+
   it("that stand alone are put into a turn of their length", () => {
     const [turn] = imported(foreign(1, null, "chat", 0, 100, { "gen_ai.operation.name": "chat" }));
     expect(turn!.spans.map(({ kind, endUs }) => [kind, endUs])).toEqual([

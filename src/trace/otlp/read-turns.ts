@@ -5,6 +5,7 @@
 import type { Finding, FindingCode } from "../finding.ts";
 import type { Span, SpanKind } from "../span.ts";
 import type { TurnSpans } from "../turn-record.ts";
+import { adoptAttempts } from "./adopt-attempts.ts";
 import type { OtlpReadSpan, SpanFlaw } from "./read-otlp.ts";
 import { spanKindOf } from "./span-kind-of.ts";
 import { spanOf, wholeUs } from "./span-of.ts";
@@ -28,10 +29,10 @@ export function readTurns(spans: readonly OtlpReadSpan[]): OtlpTurn[] {
 }
 
 /** A span of the trace, or one that stands for a missing one. */
-interface Node {
+export interface Node {
   readonly id: string;
   parentId: string | null;
-  readonly kind: SpanKind;
+  kind: SpanKind;
   readonly read: OtlpReadSpan | undefined;
   startNs: bigint;
   endNs: bigint;
@@ -41,6 +42,7 @@ interface Node {
 function turnsOf(trace: readonly OtlpReadSpan[]): OtlpTurn[] {
   const { nodes, duplicates } = uniqueNodes(trace);
   addStandIns(nodes);
+  adoptAttempts([...nodes.values()]);
   const { traceId } = trace[0]!;
   const turns = [...membersByRoot(nodes)].map(([root, inside], index) => {
     const id = index === 0 ? traceId : `${traceId}-${root.id}`;
@@ -153,11 +155,9 @@ function membersByRoot(nodes: ReadonlyMap<string, Node>): Map<Node, Node[]> {
 
 function turnOf(traceId: string, root: Node, inside: readonly Node[]): OtlpTurn {
   const findings: Finding[] = [];
-  const kinds = new Map(inside.map((node) => [node.id, node.kind]));
   const spans = inside.map((node): Span => {
     if (node.read === undefined) return standInSpan(node, root.startNs);
-    const parent = node.parentId === null ? undefined : kinds.get(node.parentId);
-    return spanOf(node.read, node.kind, node.parentId, parent, root.startNs, findings);
+    return spanOf(node.read, node.kind, node.parentId, root.startNs, findings);
   });
   const reads = inside.flatMap(({ read }) => (read === undefined ? [] : [read]));
   if (root.read === undefined)

@@ -15,7 +15,6 @@ import { figure } from "./otlp-value.ts";
 import { readFirstOutput } from "./read-first-output.ts";
 import type { OtlpReadSpan } from "./read-otlp.ts";
 import { latestName } from "./semconv.ts";
-import { isHttp } from "./span-kind-of.ts";
 
 /** ns to µs, down: order is kept, so what was nested stays nested. */
 export function wholeUs(ns: bigint): number {
@@ -24,23 +23,18 @@ export function wholeUs(ns: bigint): number {
 }
 
 /**
- * @param parentKind undefined for a root.
  * @param originNs from which the turn's times count.
  * @param findings what was not believed is added.
  */
 export function spanOf(
   read: OtlpReadSpan,
-  known: SpanKind,
+  kind: SpanKind,
   parentId: string | null,
-  parentKind: SpanKind | undefined,
   originNs: bigint,
   findings: Finding[],
 ): Span {
   const { attributes } = read;
   const isOurs = attributes["manx.kind"] !== undefined;
-  // Each request below a call is one try of it: the only trace that most instrumentations leave of a retry.
-  const isAttempt = known === "other" && parentKind === "model-call" && isHttp(attributes);
-  const kind = isAttempt ? "attempt" : known;
   const startUs = wholeUs(read.startNs - originNs);
   const endUs = wholeUs(read.endNs - originNs);
   const phase = attributes["manx.phase.declared"];
@@ -52,7 +46,7 @@ export function spanOf(
   return {
     ...base,
     name: typeof name === "string" ? name : read.name,
-    status: statusOf(read, isAttempt),
+    status: statusOf(read, kind === "attempt"),
     attributes: latestAttributes(attributes, kind, isOurs),
     events: isOurs ? ownEvents(read, originNs) : foreignEvents(read, base, originNs, findings),
     links: linksOf(read),
