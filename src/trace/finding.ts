@@ -39,6 +39,8 @@ export const FINDING_CODES = [
   "unit-guessed",
   /** A figure that cannot be true, left out. */
   "implausible",
+  /** Its instrumentation ends it too late; it was cut. */
+  "cut-span",
 ] as const;
 
 export type FindingCode = (typeof FINDING_CODES)[number];

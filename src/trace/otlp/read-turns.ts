@@ -6,6 +6,7 @@ import type { Finding, FindingCode } from "../finding.ts";
 import type { Span, SpanKind } from "../span.ts";
 import type { TurnSpans } from "../turn-record.ts";
 import { adoptAttempts } from "./adopt-attempts.ts";
+import { cutAtTools, cutFinding } from "./cut-at-tools.ts";
 import type { OtlpReadSpan, SpanFlaw } from "./read-otlp.ts";
 import { spanKindOf } from "./span-kind-of.ts";
 import { spanOf, wholeUs } from "./span-of.ts";
@@ -43,10 +44,11 @@ function turnsOf(trace: readonly OtlpReadSpan[]): OtlpTurn[] {
   const { nodes, duplicates } = uniqueNodes(trace);
   addStandIns(nodes);
   adoptAttempts([...nodes.values()]);
+  const cut = cutAtTools([...nodes.values()]);
   const { traceId } = trace[0]!;
   const turns = [...membersByRoot(nodes)].map(([root, inside], index) => {
     const id = index === 0 ? traceId : `${traceId}-${root.id}`;
-    return turnOf(id, root, inside);
+    return turnOf(id, root, inside, cut);
   });
   if (duplicates === 0 || turns.length === 0) return turns;
   const text = `${duplicates} spans came more than once`;
@@ -153,11 +155,20 @@ function membersByRoot(nodes: ReadonlyMap<string, Node>): Map<Node, Node[]> {
   return members;
 }
 
-function turnOf(traceId: string, root: Node, inside: readonly Node[]): OtlpTurn {
+function turnOf(
+  traceId: string,
+  root: Node,
+  inside: readonly Node[],
+  cut: ReadonlySet<string>,
+): OtlpTurn {
   const findings: Finding[] = [];
   const spans = inside.map((node): Span => {
     if (node.read === undefined) return standInSpan(node, root.startNs);
-    return spanOf(node.read, node.kind, node.parentId, root.startNs, findings);
+    const span = spanOf(node.read, node.kind, node.parentId, root.startNs, findings);
+    if (!cut.has(node.id)) return span;
+    const endUs = wholeUs(node.endNs - root.startNs);
+    findings.push(cutFinding(node.id, endUs));
+    return { ...span, endUs, events: span.events.filter(({ atUs }) => atUs <= endUs) };
   });
   const reads = inside.flatMap(({ read }) => (read === undefined ? [] : [read]));
   if (root.read === undefined)
