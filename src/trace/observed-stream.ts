@@ -32,7 +32,7 @@ const STALLS_MAX = 20;
 
 /**
  * Passes the chunks on as they are and ends `span`: `ok` at the end, `cancelled` if the consumer leaves, `error` if the
- * source throws. To be consumed once.
+ * source throws. To be consumed once; one that nobody consumes stays open and is closed with its turn.
  */
 export async function* observeStream<Chunk>(
   span: OpenSpan,

@@ -2,17 +2,18 @@
  * HTTP requests of model calls become the calls' attempts: the only trace that most instrumentations leave of a retry. A
  * request below a call is one of its own; one beside it is, too, if the call lies around it and no other call does.
  */
-import type { Node } from "./read-turns.ts";
+
 import { isHttp } from "./span-kind-of.ts";
+import type { TraceNode } from "./trace-nodes.ts";
 
 /** How far a request may stick out of its call: the two were stamped by different libraries. */
 const SLACK_NS = 5_000_000n;
 /** Calls beside a request that are looked at. */
 const CALLS_MAX = 64;
 
-export function adoptAttempts(nodes: readonly Node[]): void {
+export function adoptAttempts(nodes: readonly TraceNode[]): void {
   const byId = new Map(nodes.map((node) => [node.id, node]));
-  const calls = new Map<string, Node[]>();
+  const calls = new Map<string, TraceNode[]>();
   for (const node of nodes) {
     if (node.kind !== "model-call" || node.parentId === null) continue;
     const beside = calls.get(node.parentId);
@@ -31,6 +32,6 @@ export function adoptAttempts(nodes: readonly Node[]): void {
   }
 }
 
-function isAround(call: Node, request: Node): boolean {
+function isAround(call: TraceNode, request: TraceNode): boolean {
   return call.startNs - SLACK_NS <= request.startNs && request.endNs <= call.endNs + SLACK_NS;
 }

@@ -3,10 +3,10 @@
  * it: as it stands, tool time would be the model's. Such a span is taken to end where the first of them began.
  */
 import type { Finding } from "../finding.ts";
-import type { Node } from "./read-turns.ts";
+import type { TraceNode } from "./trace-nodes.ts";
 
 /** @returns the ids of the spans that were cut. */
-export function cutAtTools(nodes: readonly Node[]): Set<string> {
+export function cutAtTools(nodes: readonly TraceNode[]): Set<string> {
   const startsNs = new Map<string, bigint[]>();
   for (const { parentId, read, startNs } of nodes) {
     if (parentId === null || operationOf(read) !== "ai.toolCall") continue;
@@ -41,7 +41,7 @@ export function cutFinding(id: string, atUs: number): Finding {
   return { code: "cut-span", text, spanId: id, startUs: atUs, endUs: atUs };
 }
 
-function operationOf(read: Node["read"]): string {
+function operationOf(read: TraceNode["read"]): string {
   const value = read?.attributes["ai.operationId"] ?? read?.attributes["operation.name"];
   return typeof value === "string" ? value.split(" ")[0]! : "";
 }

@@ -315,18 +315,39 @@ describe("spans of others", () => {
     expect(turn!.phases.tools).toBe(50_000);
   });
 
-  it("make one turn for each root, and one for a circle never", () => {
+  it("make one turn for each root, and one for those that go round in a circle", () => {
     const turns = imported(
       foreign(1, null, "first", 200, 300),
       foreign(2, null, "second", 0, 100),
       foreign(3, 2, "child", 0, 50),
-      foreign(4, 5, "round", 0, 50),
-      foreign(5, 4, "and round", 0, 50),
+      foreign(4, 5, "round", 10, 50),
+      foreign(5, 4, "and round", 20, 50),
+      foreign(6, 5, "below", 20, 50),
     );
     expect(turns.map(({ name, spans }) => [name, spans.length])).toEqual([
       ["second", 2],
+      ["round", 3],
       ["first", 1],
     ]);
+    expect(turns.map(({ flags }) => flags.incomplete)).toEqual([false, true, false]);
+    expect(turns[1]!.findings.map(({ code }) => code)).toContain("unreachable-span");
+  });
+
+  it("may have the id that a made-up root would have", () => {
+    const orphan = { ...foreign(1, 2, "orphan", 0, 10), spanId: "f".repeat(16) };
+    const [turn] = imported(orphan);
+    expect(turn!.spans.map(({ id }) => id)).toEqual([
+      "fffffffffffffffe",
+      "0000000000000002",
+      "ffffffffffffffff",
+    ]);
+    const under = { ...foreign(1, 2, "under", 0, 10), parentSpanId: "f".repeat(16) };
+    expect(imported(under)[0]!.spans.map(({ id }) => id.slice(-2))).toEqual(["fe", "ff", "01"]);
+    const alone = {
+      ...foreign(1, null, "c", 0, 10, { "gen_ai.request.model": "m" }),
+      spanId: "f".repeat(16),
+    };
+    expect(imported(alone)[0]!.spans).toHaveLength(2);
   });
 });
 

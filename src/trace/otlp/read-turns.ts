@@ -8,8 +8,8 @@ import type { TurnSpans } from "../turn-record.ts";
 import { adoptAttempts } from "./adopt-attempts.ts";
 import { cutAtTools, cutFinding } from "./cut-at-tools.ts";
 import type { OtlpReadSpan, SpanFlaw } from "./read-otlp.ts";
-import { spanKindOf } from "./span-kind-of.ts";
 import { spanOf, wholeUs } from "./span-of.ts";
+import { addStandIns, membersByRoot, spareId, type TraceNode, uniqueNodes } from "./trace-nodes.ts";
 
 /** A turn and the resource that its root came with. */
 export interface OtlpTurn extends TurnSpans {
@@ -29,17 +29,6 @@ export function readTurns(spans: readonly OtlpReadSpan[]): OtlpTurn[] {
     .sort((a, b) => (a.startedUnixUs ?? 0) - (b.startedUnixUs ?? 0));
 }
 
-/** A span of the trace, or one that stands for a missing one. */
-export interface Node {
-  readonly id: string;
-  parentId: string | null;
-  kind: SpanKind;
-  readonly read: OtlpReadSpan | undefined;
-  startNs: bigint;
-  endNs: bigint;
-  readonly name: string;
-}
-
 function turnsOf(trace: readonly OtlpReadSpan[]): OtlpTurn[] {
   const { nodes, duplicates } = uniqueNodes(trace);
   addStandIns(nodes);
@@ -56,109 +45,10 @@ function turnsOf(trace: readonly OtlpReadSpan[]): OtlpTurn[] {
   return [{ ...turns[0]!, findings }, ...turns.slice(1)];
 }
 
-function uniqueNodes(trace: readonly OtlpReadSpan[]): {
-  nodes: Map<string, Node>;
-  duplicates: number;
-} {
-  const nodes = new Map<string, Node>();
-  for (const read of trace) {
-    const before = nodes.get(read.spanId)?.read;
-    if (before !== undefined && !isFuller(read, before)) continue;
-    const { spanId: id, parentId, startNs, endNs, name } = read;
-    const kind = spanKindOf(name, read.attributes);
-    nodes.set(id, {
-      id,
-      parentId: parentId === id ? null : parentId,
-      kind,
-      read,
-      startNs,
-      endNs,
-      name,
-    });
-  }
-  return { nodes, duplicates: trace.length - nodes.size };
-}
-
-function isFuller(span: OtlpReadSpan, before: OtlpReadSpan): boolean {
-  if (span.endNs !== before.endNs) return span.endNs > before.endNs;
-  return Object.keys(span.attributes).length > Object.keys(before.attributes).length;
-}
-
-/** One stand-in for each missing parent, under the root that was there at its time, or under one made up. */
-function addStandIns(nodes: Map<string, Node>): void {
-  const roots = [...nodes.values()].filter(({ parentId }) => parentId === null);
-  const standIns = new Map<string, Node>();
-  for (const node of [...nodes.values()]) {
-    if (node.parentId === null || nodes.has(node.parentId)) continue;
-    const standIn = standIns.get(node.parentId);
-    if (standIn === undefined) {
-      const { parentId: id, startNs, endNs } = node;
-      standIns.set(id, { ...STAND_IN, id, startNs, endNs });
-    } else widen(standIn, node);
-  }
-  let made: Node | undefined;
-  for (const standIn of standIns.values()) {
-    const around = roots.find(
-      ({ startNs, endNs }) => startNs <= standIn.startNs && standIn.startNs <= endNs,
-    );
-    const root = around ?? roots[0];
-    if (root === undefined) {
-      made ??= {
-        ...STAND_IN,
-        id: NO_ROOT_ID,
-        kind: "turn",
-        name: "no root",
-        startNs: standIn.startNs,
-        endNs: standIn.endNs,
-      };
-      widen(made, standIn);
-    }
-    standIn.parentId = (root ?? made)!.id;
-    nodes.set(standIn.id, standIn);
-  }
-  if (made !== undefined) nodes.set(made.id, made);
-}
-
-const NO_ROOT_ID = "ffffffffffffffff";
-const STAND_IN: Node = {
-  id: "",
-  parentId: null,
-  kind: "missing-parent",
-  read: undefined,
-  startNs: 0n,
-  endNs: 0n,
-  name: "missing parent",
-};
-
-function widen(outer: Node, inner: Node): void {
-  if (inner.startNs < outer.startNs) outer.startNs = inner.startNs;
-  if (inner.endNs > outer.endNs) outer.endNs = inner.endNs;
-}
-
-/** Every node under its root; those that go round in a circle have none and are left to no turn. */
-function membersByRoot(nodes: ReadonlyMap<string, Node>): Map<Node, Node[]> {
-  const children = new Map<string, Node[]>();
-  const members = new Map<Node, Node[]>();
-  for (const node of nodes.values()) {
-    if (node.parentId === null) members.set(node, [node]);
-    else {
-      const siblings = children.get(node.parentId);
-      if (siblings === undefined) children.set(node.parentId, [node]);
-      else siblings.push(node);
-    }
-  }
-  for (const inside of members.values()) {
-    for (let i = 0; i < inside.length; i += 1) {
-      for (const child of children.get(inside[i]!.id) ?? []) inside.push(child);
-    }
-  }
-  return members;
-}
-
 function turnOf(
   traceId: string,
-  root: Node,
-  inside: readonly Node[],
+  root: TraceNode,
+  inside: readonly TraceNode[],
   cut: ReadonlySet<string>,
 ): OtlpTurn {
   const findings: Finding[] = [];
@@ -171,8 +61,14 @@ function turnOf(
     return { ...span, endUs, events: span.events.filter(({ atUs }) => atUs <= endUs) };
   });
   const reads = inside.flatMap(({ read }) => (read === undefined ? [] : [read]));
-  if (root.read === undefined)
+  if (root.read === undefined) {
     findings.push(wholeFinding("no-root", "the outermost span never came"));
+  }
+  if (root.isFromCircle === true) {
+    const text =
+      "the parents of its spans go round in a circle; the earliest is taken for the root";
+    findings.push(wholeFinding("unreachable-span", text));
+  }
   findings.push(...flawFindings(reads));
   return {
     traceId,
@@ -190,7 +86,7 @@ function turnOf(
   };
 }
 
-function standInSpan(node: Node, originNs: bigint): Span {
+function standInSpan(node: TraceNode, originNs: bigint): Span {
   return {
     id: node.id,
     parentId: node.parentId,
@@ -220,8 +116,9 @@ function withTurn(spans: Span[]): Span[] {
   if (root.kind === "turn" || root.kind === "startup") return spans;
   if (!NO_TURN_KINDS.has(root.kind)) return [{ ...root, kind: "turn" }, ...spans.slice(1)];
   const { name, startUs, endUs, status } = root;
+  const id = spareId(new Set(spans.map((span) => span.id)));
   const turn: Span = {
-    id: NO_ROOT_ID,
+    id,
     parentId: null,
     kind: "turn",
     name,
@@ -232,7 +129,7 @@ function withTurn(spans: Span[]): Span[] {
     events: [],
     links: [],
   };
-  return [turn, { ...root, parentId: NO_ROOT_ID }, ...spans.slice(1)];
+  return [turn, { ...root, parentId: id }, ...spans.slice(1)];
 }
 
 const FLAWS: Readonly<Record<SpanFlaw, string>> = {
