@@ -40,7 +40,7 @@ import type { ModelRoutes } from "./model-routes.ts";
 import type { Ending } from "./observer.ts";
 import type { Reception } from "./reception.ts";
 import type { Route } from "./routes.ts";
-import { type CallIdentity, CallNotes, type Seeing, withRequestId } from "./seeing/index.ts";
+import { addRequestId, type CallIdentity, CallNotes, type Seeing } from "./seeing/index.ts";
 import { finalError, type Outcome, outcomeOf, refusalHeaders } from "./upstream-fault.ts";
 import type { Visitor } from "./visitor.ts";
 
@@ -240,15 +240,16 @@ export class Exchange implements GuardedSide {
     if (this.#notes.hasFirstOutput) return;
     this.#notes.hasFirstOutput = true;
     const { route, receivedUs, identity } = this.#arrival;
-    const link = { ...identity, wallMs: this.#context.clock.wallMs() };
+    const { requestId, trace } = identity;
+    const link = { requestId, trace, wallMs: this.#context.clock.wallMs() };
     const labels = [route.name, this.#intent!.model.name, upstream] as const;
     this.#context.seeing.firstOutput(labels, atUs - receivedUs, link);
   }
 
   onHead(status: number, headers: string[], canAppend: boolean): void {
     this.#notes.status = status;
-    const marked = withRequestId(headers, this.#arrival.identity.requestId);
-    this.#delivery.head(status, marked, canAppend);
+    addRequestId(headers, this.#arrival.identity.requestId);
+    this.#delivery.head(status, headers, canAppend);
   }
 
   onBytes(chunk: Buffer): void {

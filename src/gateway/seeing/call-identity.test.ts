@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { CallIdentities, markAttempt, upstreamRequestId, withRequestId } from "./call-identity.ts";
+import { addRequestId, CallIdentities, markAttempt, upstreamRequestId } from "./call-identity.ts";
 import { isInShare, readTraceparent, traceparent } from "./trace-context.ts";
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
@@ -29,7 +29,9 @@ describe("a request's id", () => {
 
   it("goes to the client; the upstream's own is kept under another name", () => {
     const theirs = ["X-Request-Id", "req_up", "content-type", "text/plain"];
-    expect(withRequestId(theirs, "mine")).toEqual([
+    const answered = [...theirs];
+    addRequestId(answered, "mine");
+    expect(answered).toEqual([
       "x-manx-upstream-request-id",
       "req_up",
       "content-type",

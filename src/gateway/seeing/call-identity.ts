@@ -106,14 +106,18 @@ export function upstreamRequestId(rawHeaders: readonly string[]): string | undef
 
 const REQUEST_ID_HEADER = "x-request-id";
 
-/** The answer's head with this request's id; the upstream's own, which its support asks for, under another name. */
-export function withRequestId(headers: readonly string[], requestId: string): string[] {
-  const marked: string[] = [];
+/**
+ * Gives the answer's head this request's id; the upstream's own, which its support asks for, goes on under another name.
+ *
+ * @param headers names and values in turn; changed in place.
+ */
+export function addRequestId(headers: string[], requestId: string): void {
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i]!;
-    const isTheirs = name.length === 12 && name.toLowerCase() === REQUEST_ID_HEADER;
-    marked.push(isTheirs ? "x-manx-upstream-request-id" : name, headers[i + 1]!);
+    if (name.length !== REQUEST_ID_HEADER.length || name.toLowerCase() !== REQUEST_ID_HEADER) {
+      continue;
+    }
+    headers[i] = "x-manx-upstream-request-id";
   }
-  marked.push(REQUEST_ID_HEADER, requestId);
-  return marked;
+  headers.push(REQUEST_ID_HEADER, requestId);
 }

@@ -14,8 +14,8 @@ import {
   WAIT_BOUNDS_S,
 } from "./histogram-bounds.ts";
 import { LabelBook } from "./label-book.ts";
-import type { Exemplar } from "./metric-family.ts";
 import type { MetricPage } from "./metric-page.ts";
+import type { ExemplarLink } from "./time-histogram.ts";
 
 const TENANTS_MAX = 100;
 
@@ -160,7 +160,7 @@ export class CallMetrics implements CallListener {
 
   /** The model has begun to answer a stream; its other figures come with its end. */
   firstOutput(labels: readonly [string, string, string], ttftUs: number, link: ExemplarLink): void {
-    this.#times.ttft.record(this.#call.at(...labels), ttftUs, exemplarOf(link));
+    this.#times.ttft.record(this.#call.at(...labels), ttftUs, link);
   }
 
   callEnds(record: CallRecord): void {
@@ -169,7 +169,7 @@ export class CallMetrics implements CallListener {
     const index = this.#call.at(route, model, upstream);
     requests.add(requests.book.at(route, model, String(record.status), record.outcome));
     if (record.outcome === "refused") refused.add(refused.book.at(reasonOf(record)));
-    this.#times.e2e.record(index, record.endedUs - receivedUs, exemplarOf(record));
+    this.#times.e2e.record(index, record.endedUs - receivedUs, linkOf(record));
     if (headUs !== undefined) this.#times.ttfb.record(index, headUs - receivedUs);
     if (record.heldUs > 0) heldSeconds.add(heldSeconds.book.at(route), record.heldUs / US_PER_S);
     bodyBytes.add(bodyBytes.book.at("request"), record.requestBytes);
@@ -187,7 +187,7 @@ export class CallMetrics implements CallListener {
     const { itl, ttft } = this.#times;
     const index = this.#call.at(route, model, upstream);
     itl.recordAll(index, seen.itlUs);
-    if (seen.lateTtftUs !== null) ttft.record(index, seen.lateTtftUs, exemplarOf(record));
+    if (seen.lateTtftUs !== null) ttft.record(index, seen.lateTtftUs, linkOf(record));
     if (seen.isTerminalMissing) terminalMissing.add(terminalMissing.book.at(route));
     if (seen.unread !== undefined) unread.add(unread.book.at(seen.unread));
   }
@@ -242,16 +242,9 @@ export class CallMetrics implements CallListener {
   }
 }
 
-/** What leads from a bucket to a request. */
-export type ExemplarLink = Pick<CallRecord, "trace" | "requestId" | "wallMs">;
-
-function exemplarOf({ trace, requestId, wallMs }: ExemplarLink): Omit<Exemplar, "value"> {
-  const labelSet =
-    trace === undefined
-      ? // OpenMetrics allows 128 characters in all.
-        { request_id: requestId.slice(0, 100) }
-      : { trace_id: trace.traceId };
-  return { labelSet, timestamp: wallMs / 1_000 };
+/** Of a whole record a histogram would keep all. */
+function linkOf({ requestId, trace, wallMs }: CallRecord): ExemplarLink {
+  return { requestId, trace, wallMs };
 }
 
 /** Admission's own word, or the error's: both are closed lists. */

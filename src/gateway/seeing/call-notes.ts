@@ -5,7 +5,12 @@ import type { StreamMetrics } from "../../stream/index.ts";
 import type { CountedTokens } from "../json-observer.ts";
 import type { Outcome } from "../upstream-fault.ts";
 import type { CallIdentity } from "./call-identity.ts";
-import { type AttemptSeen, type CallRecord, isPassedOn } from "./call-record.ts";
+import {
+  type AttemptSeen,
+  type CallRecord,
+  isPassedOn,
+  type StreamFigures,
+} from "./call-record.ts";
 
 /** For what a request is not known to have. */
 export const NONE = "none";
@@ -137,6 +142,21 @@ export class CallNotes {
 /** Callers may send anything as a name. */
 const MODEL_CHARS_MAX = 200;
 
-function figuresOf({ chunkGapsUs: _gaps, itlUs: _itl, ...figures }: StreamMetrics) {
-  return figures;
+function figuresOf(stream: StreamMetrics): StreamFigures {
+  return {
+    ttfbUs: stream.ttfbUs,
+    ttftUs: stream.ttftUs,
+    ttfvtUs: stream.ttfvtUs,
+    serviceTtftUs: stream.serviceTtftUs,
+    lastOutputUs: stream.lastOutputUs,
+    e2eUs: stream.e2eUs,
+    tpotUs: stream.tpotUs,
+    chunks: stream.chunks,
+    tokens: stream.tokens,
+    tokensSource: stream.tokensSource,
+    spreadBy: stream.spreadBy,
+    stalls: stream.stalls,
+    coalescedShare: stream.coalescedShare,
+    samplesLeftOut: stream.samplesLeftOut,
+  };
 }

@@ -2,9 +2,9 @@
 export { AttemptsSeen } from "./attempts-seen.ts";
 export type { BucketQuantile } from "./bucket-quantile.ts";
 export {
+  addRequestId,
   type CallIdentity,
   markAttempt,
-  withRequestId,
 } from "./call-identity.ts";
 export { CallNotes, NONE } from "./call-notes.ts";
 export type { AttemptSeen, CallRecord } from "./call-record.ts";

@@ -11,7 +11,7 @@ import type { GatewayConfig } from "../config/index.ts";
 import { GuardMetrics } from "../guardrails/guard-metrics.ts";
 import { accessLine } from "./access-line.ts";
 import { CallIdentities, type CallIdentity } from "./call-identity.ts";
-import { CallMetrics, type ExemplarLink, type StreamSeen } from "./call-metrics.ts";
+import { CallMetrics, type StreamSeen } from "./call-metrics.ts";
 import type { CallRecord } from "./call-record.ts";
 import { type LineCounts, LineLog } from "./line-log.ts";
 import { fileTarget, STDOUT_TARGET } from "./log-target.ts";
@@ -20,6 +20,7 @@ import type { Reading } from "./metric-family.ts";
 import { MetricPage } from "./metric-page.ts";
 import { addProcessMetrics } from "./process-metrics.ts";
 import { addStateMetrics, type GatewayState } from "./state-metrics.ts";
+import type { ExemplarLink } from "./time-histogram.ts";
 import { type TraceCounts, TraceExporter } from "./trace-exporter.ts";
 
 export interface SeeingOptions {

@@ -6,13 +6,23 @@
 import { US_PER_S } from "../../core/index.ts";
 import { bookOf, type LabelBook } from "./label-book.ts";
 import type { Exemplar, MetricFamily, Sample } from "./metric-family.ts";
+import type { TraceContext } from "./trace-context.ts";
+
+/** What leads from a bucket to a call. Kept for each bucket, so it holds nothing large. */
+export interface ExemplarLink {
+  readonly requestId: string;
+  readonly trace: TraceContext | undefined;
+  /** Unix time. */
+  readonly wallMs: number;
+}
 
 interface Series {
   /** One per bound, and one for what is above all of them; not cumulative. */
   readonly counts: Float64Array;
   sumUs: number;
-  /** The newest of each bucket, if there is one. */
-  readonly exemplars: (Exemplar | undefined)[];
+  /** The newest call of each bucket that is known, and its value. */
+  readonly links: (ExemplarLink | undefined)[];
+  readonly linkedUs: number[];
 }
 
 interface TimeHistogramParts {
@@ -42,12 +52,14 @@ export class TimeHistogram implements MetricFamily {
   }
 
   /** @param index of the labels, from `book`. */
-  record(index: number, us: number, exemplar?: Omit<Exemplar, "value">): void {
+  record(index: number, us: number, link?: ExemplarLink): void {
     const series = this.#of(index);
     const bucket = this.#bucketOf(us);
     series.counts[bucket]! += 1;
     series.sumUs += us;
-    if (exemplar !== undefined) series.exemplars[bucket] = { ...exemplar, value: us / US_PER_S };
+    if (link === undefined) return;
+    series.links[bucket] = link;
+    series.linkedUs[bucket] = us;
   }
 
   recordAll(index: number, valuesUs: readonly number[]): void {
@@ -62,7 +74,12 @@ export class TimeHistogram implements MetricFamily {
   #of(index: number): Series {
     let series = this.#series[index];
     if (series === undefined) {
-      series = { counts: new Float64Array(this.#boundsUs.length + 1), sumUs: 0, exemplars: [] };
+      series = {
+        counts: new Float64Array(this.#boundsUs.length + 1),
+        sumUs: 0,
+        links: [],
+        linkedUs: [],
+      };
       this.#series[index] = series;
     }
     return series;
@@ -84,17 +101,17 @@ export class TimeHistogram implements MetricFamily {
   /** Cumulative buckets, sum and count of each series. */
   samples(): readonly Sample[] {
     const samples: Sample[] = [];
-    this.#series.forEach(({ counts, sumUs, exemplars }, index) => {
+    this.#series.forEach(({ counts, sumUs, links, linkedUs }, index) => {
       const labels = this.book.labelsOf(index);
       let count = 0;
       for (const [i, inBucket] of counts.entries()) {
         count += inBucket;
-        const exemplar = exemplars[i];
+        const link = links[i];
         samples.push({
           metricName: `${this.name}_bucket`,
           labels: { ...labels, le: this.#boundsS[i] ?? "+Inf" },
           value: count,
-          ...(exemplar !== undefined && { exemplar }),
+          ...(link !== undefined && { exemplar: exemplarOf(link, linkedUs[i]!) }),
         });
       }
       samples.push({ metricName: `${this.name}_sum`, labels, value: sumUs / US_PER_S });
@@ -102,4 +119,13 @@ export class TimeHistogram implements MetricFamily {
     });
     return samples;
   }
+}
+
+function exemplarOf({ trace, requestId, wallMs }: ExemplarLink, us: number): Exemplar {
+  const labelSet =
+    trace === undefined
+      ? // OpenMetrics allows 128 characters in all.
+        { request_id: requestId.slice(0, 100) }
+      : { trace_id: trace.traceId };
+  return { labelSet, value: us / US_PER_S, timestamp: wallMs / 1_000 };
 }
