@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { SimClock } from "../../clock/index.ts";
-import { StragglerPolicy } from "../../policy/index.ts";
+import { StragglerPolicy } from "../../policy/join/index.ts";
 import { Deadline } from "../deadline.ts";
 import { type BranchCode, type FanOutOptions, type FanOutResult, fanOut } from "./fan-out.ts";
 

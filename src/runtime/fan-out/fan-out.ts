@@ -16,7 +16,7 @@ import {
   type JoinEnding,
   type JoinPolicy,
   type StragglerHedge,
-} from "../../policy/index.ts";
+} from "../../policy/join/index.ts";
 import { Deadline } from "../deadline.ts";
 import { type Ending, Execution, GRACE_US, type Release } from "../execution.ts";
 import { spanUs, type TimeSpan } from "../time-span.ts";

@@ -1,5 +1,5 @@
 /** Branches that run beside each other and come back together, and whether they should. */
-export { type StragglerOptions, StragglerPolicy } from "../../policy/index.ts";
+export { type StragglerOptions, StragglerPolicy } from "../../policy/join/index.ts";
 export {
   adviseFanOut,
   type FanOutAdvice,
