@@ -55,7 +55,12 @@ describe("docs/how-to/gateway-config.md", () => {
   });
 
   it("stands beside pages whose examples the gateway takes too", async () => {
-    for (const name of ["deadlines-retries-hedges", "lanes-and-limits", "guardrails", "cache-marks"]) {
+    for (const name of [
+      "deadlines-retries-hedges",
+      "lanes-and-limits",
+      "guardrails",
+      "cache-marks",
+    ]) {
       const text = /```jsonc\n([\s\S]*?)```/.exec(readText(`docs/how-to/${name}.md`))?.[1];
       const path = join(folder, `${name}.jsonc`);
       await writeFile(path, text!);
