@@ -63,6 +63,7 @@ class RunningGateway implements Gateway {
   #wiring: Wiring;
   /** Upstreams of older configurations that still have requests. */
   #retired: Upstream[] = [];
+  #reloading: Promise<void> = Promise.resolve();
   #admission: AdmissionDesk | null = null;
   #guards: GuardSet | null = null;
   #front: Front | undefined;
@@ -117,7 +118,6 @@ class RunningGateway implements Gateway {
     const { listen: at } = config;
     try {
       await this.#share();
-      this.#seeing.use(config);
       this.#front = new Front(await this.#context(this.#wiring));
       this.url = await listen(this.#front.server, at);
       await this.#openAdmin(config);
@@ -133,7 +133,14 @@ class RunningGateway implements Gateway {
     this.warning = await this.#warm();
   }
 
-  async reload(config: GatewayConfig): Promise<void> {
+  reload(config: GatewayConfig): Promise<void> {
+    // One after the other: two at a time would each take over from the same configuration.
+    const done = this.#reloading.then(() => this.#reload(config));
+    this.#reloading = done.catch(() => undefined);
+    return done;
+  }
+
+  async #reload(config: GatewayConfig): Promise<void> {
     const before = this.#wiring;
     const after = wire(config, this.#clock, before);
     const oldDesk = this.#admission;
@@ -141,7 +148,6 @@ class RunningGateway implements Gateway {
     let context: FrontContext;
     try {
       context = await this.#context(after);
-      this.#seeing.use(config);
     } catch (thrown) {
       for (const upstream of leftOver(after, before)) upstream.retire();
       throw thrown;
@@ -155,6 +161,7 @@ class RunningGateway implements Gateway {
       upstream.retire();
       this.#retired.push(upstream);
     }
+    this.#retired = this.#retired.filter(({ isOpen }) => isOpen);
     this.#seeing.reloaded("ok");
     await this.#warm();
   }
@@ -261,15 +268,25 @@ class RunningGateway implements Gateway {
     await this.#seeing.close();
   }
 
+  /** Runs by the wiring's configuration from here on. @throws what a file or a limit is at fault for; then all is as before. */
   async #context(wiring: Wiring): Promise<FrontContext> {
     const { config, routes } = wiring;
     const keys = await keyRing(config);
-    await this.#budgets.follow(config.keys.source === "file" ? config.keys.path : null);
+    const admission = this.#deskFor(config, keys);
+    const guards = this.#guardsFor(wiring);
+    try {
+      this.#seeing.use(config);
+      await this.#budgets.follow(config.keys.source === "file" ? config.keys.path : null);
+    } catch (thrown) {
+      guards?.retire();
+      if (this.#front !== undefined) this.#seeing.use(this.#wiring.config);
+      throw thrown;
+    }
     // All that can fail is behind us.
     this.#ledger.prices = config.prices;
     this.#keys = keys;
-    this.#guards = this.#guardsFor(wiring);
-    this.#admission = this.#deskFor(config, keys);
+    this.#guards = guards;
+    this.#admission = admission;
     return {
       routes,
       upstreams: [...wiring.upstreams.values()],

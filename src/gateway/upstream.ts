@@ -73,6 +73,11 @@ export class Upstream {
     return this.#places.map(({ pool }) => pool);
   }
 
+  /** It has a connection, and so perhaps a request. */
+  get isOpen(): boolean {
+    return this.pools.some(({ open }) => open > 0);
+  }
+
   /** Whether `take` wants to know what the prompt begins with: that costs reading it. */
   get wantsPrefix(): boolean {
     return this.#replicas !== undefined && this.config.router === "prefix";

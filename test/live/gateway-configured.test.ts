@@ -1,8 +1,11 @@
 /** A gateway with a configuration, in front of live twins: routes, keys, lanes, translation, reload. */
 import { randomBytes } from "node:crypto";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { newKey } from "../../src/gateway/keys/index.ts";
 import { configuredGateway } from "../support/configured-gateway.ts";
 import { answer } from "../support/http-call.ts";
@@ -253,6 +256,43 @@ describe("a reload", () => {
     await reload({ upstreams: [one] });
     expect(gateway.connections().open).toBeGreaterThan(0);
     await Promise.all([old.close(), fresh.close()]);
+  });
+});
+
+describe("reloads", () => {
+  it("that fail change nothing: not who may call, not where it is logged", async () => {
+    const server = await startReplayServer(() => [{ bytes: json(200, { ok: true }) }]);
+    const folder = mkdtempSync(join(tmpdir(), "manx-reload-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const [keys, log, other] = ["keys.json", "a.log", "b.log"].map((name) => join(folder, name));
+    writeFileSync(keys!, JSON.stringify({ version: 1, keys: [] }));
+    writeFileSync(`${keys}.spent.json`, "{");
+    const upstreams = [{ name: "u", url: server.url, format: "any" }];
+    const { gateway, reload } = await configuredGateway({ upstreams, log: { access: log } });
+    const asked = { upstreams, keys: { source: "file", path: keys }, log: { access: other } };
+    await expect(reload(asked)).rejects.toMatchObject({ code: "MANX_SPENT_FILE" });
+    const url = `${gateway.url}/v1/chat/completions`;
+    expect((await answer(url, { body: "{}" })).status).toBe(200);
+    await until(() => readFileSync(log!, "utf8").includes('"status":200'));
+    expect(existsSync(other!) ? readFileSync(other!, "utf8") : "").toBe("");
+    await server.close();
+  });
+
+  it("at the same time come one after the other, and leave only the last one's connections", async () => {
+    const servers = await Promise.all(
+      Array.from({ length: 4 }, () => startReplayServer(() => [{ bytes: json(200, {}) }])),
+    );
+    const sections = servers.map(({ url }, i) => {
+      return { upstreams: [{ name: `u${i}`, url, format: "any", preconnect: 2 }] };
+    });
+    const { gateway, read } = await configuredGateway(sections[0]!);
+    const later = [];
+    for (const section of sections.slice(1)) later.push(await read(section));
+    await Promise.all(later.map((config) => gateway.reload(config)));
+    await until(() => servers.slice(0, 3).every((server) => server.openConnections === 0));
+    expect(servers[3]!.openConnections).toBe(2);
+    expect((await answer(`${gateway.url}/v1/chat/completions`, { body: "{}" })).status).toBe(200);
+    await Promise.all(servers.map((server) => server.close()));
   });
 });
 

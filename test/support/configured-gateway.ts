@@ -3,13 +3,15 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import { readGatewayConfig } from "../../src/gateway/config/index.ts";
+import { type GatewayConfig, readGatewayConfig } from "../../src/gateway/config/index.ts";
 import { type Gateway, type GatewayParts, startConfigured } from "../../src/gateway/index.ts";
 
 export interface ConfiguredGateway {
   readonly gateway: Gateway;
   /** Writes another `gateway` section and runs by it. */
   reload(section: object): Promise<void>;
+  /** What a `gateway` section is read as. */
+  read(section: object): Promise<GatewayConfig>;
 }
 
 /** @param section the file's `gateway` section; the port is any free one. */
@@ -31,5 +33,5 @@ export async function configuredGateway(
     await gateway.close();
     rmSync(folder, { recursive: true });
   });
-  return { gateway, reload: async (one) => gateway.reload(await read(one)) };
+  return { gateway, reload: async (one) => gateway.reload(await read(one)), read };
 }
