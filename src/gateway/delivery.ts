@@ -10,9 +10,9 @@ import type { ServerResponse } from "node:http";
 import type { Clock } from "../clock/index.ts";
 import type { ErrorDialect } from "../http/index.ts";
 import type { StreamFormat } from "../stream/index.ts";
+import { DueTimer } from "./due-timer.ts";
 import { answerEnd, type EarlyEnd, errorEvent } from "./early-end.ts";
 import { LineGate } from "./line-gate.ts";
-import { PhaseWatch } from "./phase-watch.ts";
 
 export interface DeliveryEvents {
   /** The client reads slower than the upstream writes. */
@@ -30,7 +30,8 @@ export class Delivery {
   readonly #format: StreamFormat | null;
   readonly #writeLimitUs: number;
   readonly #clock: Clock;
-  readonly #watch: PhaseWatch;
+  /** Runs while the client owes a read. */
+  readonly #timer: DueTimer;
   readonly #events: DeliveryEvents;
   #gate: LineGate | undefined;
   #blocked = false;
@@ -54,7 +55,7 @@ export class Delivery {
     this.#writeLimitUs = options.writeLimitUs;
     this.#clock = options.clock;
     this.#events = options.events;
-    this.#watch = new PhaseWatch(options.clock, () => {
+    this.#timer = new DueTimer(options.clock, () => {
       this.#events.onStalled();
       this.destroy();
     });
@@ -90,7 +91,7 @@ export class Delivery {
     this.bytes += part.length;
     if (this.#response.write(part) || this.#blocked) return;
     this.#blocked = true;
-    this.#watch.enter("write", this.#writeLimitUs, this.#clock.nowUs());
+    this.#armWrite();
     this.#events.onBlocked();
   };
 
@@ -138,11 +139,16 @@ export class Delivery {
     if (this.#response.socket === null) this.#response.req.socket.destroy();
   }
 
-  /** The watch goes on: a client that never reads must not hold what is queued for ever. */
+  #armWrite(): void {
+    const limitUs = this.#writeLimitUs;
+    if (limitUs > 0) this.#timer.arm(this.#clock.nowUs() + limitUs);
+  }
+
+  /** The timer goes on: a client that never reads must not hold what is queued for ever. */
   #finish(last?: Buffer): void {
     this.#response.end(last);
     if (this.#response.writableLength > 0 && !this.#blocked) {
-      this.#watch.enter("write", this.#writeLimitUs, this.#clock.nowUs());
+      this.#armWrite();
     }
   }
 
@@ -150,14 +156,14 @@ export class Delivery {
     if (!this.#blocked || this.#closed) return;
     this.#blocked = false;
     if (this.#response.writableEnded) return;
-    this.#watch.stop();
+    this.#timer.stop();
     this.#events.onDrained();
   }
 
   readonly #onClose = (): void => {
     if (this.#closed) return;
     this.#closed = true;
-    this.#watch.stop();
+    this.#timer.stop();
     this.#response.req.socket.off("close", this.#onClose);
     this.#events.onClosed();
   };

@@ -320,7 +320,8 @@ export class Reception implements AttemptSink {
 
   /** @returns whether the body is JSON that stops before its end. */
   #readWhole(): boolean {
-    const body = Buffer.concat(this.#held);
+    const body = this.#takeHeld();
+    this.#hold(body);
     this.#jsonUsage = usageInJson(body);
     return this.head?.isJson === true && !this.head.isEncoded && isCutShort(body);
   }

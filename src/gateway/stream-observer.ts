@@ -4,6 +4,7 @@ import {
   createDecoder,
   isOutput,
   isProgress,
+  isThinkingAfter,
   type StreamEvent,
   type StreamFormat,
   type StreamMetrics,
@@ -90,9 +91,8 @@ export class StreamObserver implements BodyObserver {
       this.error ??= event;
       return;
     }
-    this.isThinking = event.type === "reasoning-delta" || event.type === "reasoning-signature";
-    if (event.type === "block-start") this.isThinking = event.kind === "reasoning";
-    else if (isOutput(event)) {
+    this.isThinking = isThinkingAfter(event, this.isThinking);
+    if (isOutput(event)) {
       this.firstOutputUs ??= event.atUs;
       this.hasContent = true;
     } else if (event.type === "finish" || event.type === "done") this.hasContent = true;

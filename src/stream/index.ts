@@ -6,7 +6,7 @@ export type { Completion, CompletionState } from "./completion.ts";
 /** Tool arguments while they arrive: when they are whole, and which fields are. */
 export { JsonSealer } from "./json-sealer.ts";
 /** Whether a running stream lives, and whether it gets on. */
-export { LiveProgress, type Silence, type SilenceLimits } from "./live-progress.ts";
+export * from "./live-progress.ts";
 export { SseDecoder, type SseFrame } from "./sse-decoder.ts";
 /** Times of a stream: TTFB, TTFT, ITL, TPOT, stalls. */
 export type { Stalls } from "./stalls.ts";

@@ -50,7 +50,7 @@ export class LiveProgress {
     for (const event of events) {
       if (!isProgress(event)) continue;
       this.#lastProgressUs = atUs;
-      this.#isThinking = isThought(event, this.#isThinking);
+      this.#isThinking = isThinkingAfter(event, this.#isThinking);
     }
   }
 
@@ -73,7 +73,8 @@ export class LiveProgress {
   }
 }
 
-function isThought(event: StreamEvent, wasThinking: boolean): boolean {
+/** Whether the model reasons once `event` has come, which is progress. @param wasThinking true before the first output. */
+export function isThinkingAfter(event: StreamEvent, wasThinking: boolean): boolean {
   switch (event.type) {
     case "reasoning-delta":
     case "reasoning-signature":

@@ -15,7 +15,7 @@ import {
 
 const LIMIT_MS = 1_500;
 const limits = { headersUs: LIMIT_MS * 1_000, gapUs: LIMIT_MS * 1_000 };
-/** Where a call must pass, the busy machine's own delays must not count; `PhaseWatch` has its exact tests in virtual time. */
+/** Where a call must pass, the busy machine's own delays must not count; `AttemptClock` has its exact tests in virtual time. */
 const amply = { headersUs: 4 * LIMIT_MS * 1_000, gapUs: 4 * LIMIT_MS * 1_000 };
 const first = chunk(chatText("Hello"));
 const rest = [chunk(chatText("", "stop")), chunk(CHAT_DONE), LAST_CHUNK];

@@ -3,7 +3,7 @@
  * metrics. Listeners are replaced as the configuration changes; what they have counted goes on.
  */
 import type { IncomingHttpHeaders } from "node:http";
-import type { Clock } from "../../clock/index.ts";
+import type { Clock, LateTicks } from "../../clock/index.ts";
 import { Secret } from "../../config/index.ts";
 import type { ManxError } from "../../core/index.ts";
 import { CacheMetrics, CacheWatch } from "../cache-marks/index.ts";
@@ -15,7 +15,6 @@ import { CallMetrics, type StreamSeen } from "./call-metrics.ts";
 import type { CallRecord } from "./call-record.ts";
 import { type LineCounts, LineLog } from "./line-log.ts";
 import { fileTarget, STDOUT_TARGET } from "./log-target.ts";
-import type { LoopWatch } from "./loop-watch.ts";
 import type { Reading } from "./metric-family.ts";
 import { MetricPage } from "./metric-page.ts";
 import { addProcessMetrics } from "./process-metrics.ts";
@@ -41,7 +40,7 @@ export class Seeing {
   readonly guards = new GuardMetrics(this.#page);
   /** How prompts use the caches of their providers, where a model is to be watched. */
   readonly caches = new CacheWatch(new CacheMetrics(this.#page));
-  readonly #loop: LoopWatch;
+  readonly #loop: LateTicks;
   readonly #identities = new CallIdentities();
   readonly #lineCounts: LineCounts = { written: 0, dropped: 0 };
   readonly #traceCounts: TraceCounts = { sent: 0, dropped: 0, rejected: 0 };
