@@ -6,13 +6,13 @@ import { configuredGateway } from "../support/configured-gateway.ts";
 import { answer } from "../support/http-call.ts";
 import { metric } from "../support/live-gateway.ts";
 import {
-  anthropicEvent,
   CHAT_DONE,
   chunk,
   EVENT_STREAM_HEAD,
   type Hit,
   json,
   LAST_CHUNK,
+  messagesStream,
   type ReplayServer,
   type Step,
   startReplayServer,
@@ -52,39 +52,10 @@ function chat(id: string, texts: readonly string[], last?: Step): Step[] {
 }
 
 function message(id: string, texts: readonly string[], last?: Step): Step[] {
-  const usage = { input_tokens: 10, output_tokens: 1 };
-  const head = { id, type: "message", role: "assistant", model: `of ${id}`, content: [], usage };
-  const text = (one: string): object => ({ index: 0, delta: { type: "text_delta", text: one } });
-  return [
-    { bytes: EVENT_STREAM_HEAD },
-    { bytes: chunk(anthropicEvent("message_start", { message: head })) },
-    {
-      bytes: chunk(
-        anthropicEvent("content_block_start", {
-          index: 0,
-          content_block: { type: "text", text: "" },
-        }),
-      ),
-    },
-    ...texts.map((one) => ({
-      bytes: chunk(anthropicEvent("content_block_delta", { ...text(one) })),
-    })),
-    ...(last === undefined
-      ? [
-          {
-            bytes: chunk(
-              anthropicEvent("content_block_stop", { index: 0 }) +
-                anthropicEvent("message_delta", {
-                  delta: { stop_reason: "end_turn", stop_sequence: null },
-                  usage: { output_tokens: 6 },
-                }) +
-                anthropicEvent("message_stop", {}),
-            ),
-          },
-          { bytes: LAST_CHUNK },
-        ]
-      : [last]),
-  ];
+  return messagesStream({
+    ...{ id, model: `of ${id}`, texts, inputTokens: 10, outputTokens: 6 },
+    ...(last !== undefined && { last }),
+  });
 }
 
 async function server(script: (hit: Hit) => readonly Step[]): Promise<ReplayServer> {

@@ -6,7 +6,6 @@ import { configuredGateway } from "../support/configured-gateway.ts";
 import { answer, call } from "../support/http-call.ts";
 import { metric, until } from "../support/live-gateway.ts";
 import {
-  anthropicEvent,
   CHAT_DONE,
   chatText,
   chunk,
@@ -14,6 +13,7 @@ import {
   type Hit,
   json,
   LAST_CHUNK,
+  messagesStream,
   type ReplayServer,
   type Step,
   startReplayServer,
@@ -62,30 +62,7 @@ function chat(texts: readonly string[], gapMs = 0): Step[] {
 }
 
 function message(texts: readonly string[]): Step[] {
-  const usage = { input_tokens: 5, output_tokens: 1 };
-  const head = { id: "msg_1", type: "message", role: "assistant", model: "m", content: [], usage };
-  const block = { index: 0, content_block: { type: "text", text: "" } };
-  return [
-    { bytes: EVENT_STREAM_HEAD },
-    { bytes: chunk(anthropicEvent("message_start", { message: head })) },
-    { bytes: chunk(anthropicEvent("content_block_start", block)) },
-    ...texts.map((text) => ({
-      bytes: chunk(
-        anthropicEvent("content_block_delta", { index: 0, delta: { type: "text_delta", text } }),
-      ),
-    })),
-    {
-      bytes: chunk(
-        anthropicEvent("content_block_stop", { index: 0 }) +
-          anthropicEvent("message_delta", {
-            delta: { stop_reason: "end_turn", stop_sequence: null },
-            usage: { output_tokens: 9 },
-          }) +
-          anthropicEvent("message_stop", {}),
-      ),
-    },
-    { bytes: LAST_CHUNK },
-  ];
+  return messagesStream({ texts, inputTokens: 5, outputTokens: 9 });
 }
 
 /** A classifier that says so after so long; infinite: never. */

@@ -230,3 +230,38 @@ export const CHAT_DONE = "data: [DONE]\n\n";
 export function anthropicEvent(type: string, fields: Readonly<Record<string, unknown>>): string {
   return `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
 }
+
+/** A whole stream of Anthropic's messages API, each text in a write of its own. */
+export interface MessagesScript {
+  readonly id?: string;
+  readonly model?: string;
+  readonly texts: readonly string[];
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  /** Instead of a good end. */
+  readonly last?: Step;
+}
+
+export function messagesStream(script: MessagesScript): Step[] {
+  const { id = "msg_1", model = "m", texts, inputTokens, outputTokens, last } = script;
+  const usage = { input_tokens: inputTokens, output_tokens: 1 };
+  const message = { id, type: "message", role: "assistant", model, content: [], usage };
+  const block = { index: 0, content_block: { type: "text", text: "" } };
+  const ending =
+    anthropicEvent("content_block_stop", { index: 0 }) +
+    anthropicEvent("message_delta", {
+      delta: { stop_reason: "end_turn", stop_sequence: null },
+      usage: { output_tokens: outputTokens },
+    }) +
+    anthropicEvent("message_stop", {});
+  return [
+    { bytes: EVENT_STREAM_HEAD },
+    { bytes: chunk(anthropicEvent("message_start", { message })) },
+    { bytes: chunk(anthropicEvent("content_block_start", block)) },
+    ...texts.map((text) => {
+      const delta = { type: "text_delta", text };
+      return { bytes: chunk(anthropicEvent("content_block_delta", { index: 0, delta })) };
+    }),
+    ...(last === undefined ? [{ bytes: chunk(ending) }, { bytes: LAST_CHUNK }] : [last]),
+  ];
+}
