@@ -7,6 +7,7 @@
  *     npm run bench:attribution
  */
 import { realClock } from "../src/clock/index.ts";
+import { ToolBox, Turn, tool } from "../src/runtime/index.ts";
 import {
   attribute,
   criticalPath,
@@ -25,6 +26,8 @@ const ROUNDS = 25;
 const GOAL_ON_US = 50;
 const GOAL_OFF_US = 10;
 const GOAL_LARGE_MS = 1_000;
+
+const UTF8 = new TextEncoder();
 
 let sink = 0;
 
@@ -65,6 +68,38 @@ function recorded(): ReturnType<TurnRecorder["finish"]> {
   return turn.finish();
 }
 
+const TOOLS = new ToolBox(
+  ["search", "weather"].map((name) =>
+    tool({ name, effect: "pure", input: (value) => value, run: () => "done" }),
+  ),
+);
+const ASKS = UTF8.encode(
+  ["search", "weather"]
+    .map((name, index) => {
+      const call = { index, id: `c${index}`, function: { name, arguments: "{}" } };
+      return `data: ${JSON.stringify({ choices: [{ index: 0, delta: { tool_calls: [call] } }] })}\n\n`;
+    })
+    .join(""),
+);
+const FINISHES = UTF8.encode(
+  'data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}\n\ndata: [DONE]\n\n',
+);
+
+/** The runtime's own turn of the same size: turn, two steps, two model calls, two tools and what the agent adds. */
+function runtimeTurn(trace: TurnTrace): void {
+  const turn = new Turn({ tools: TOOLS, trace });
+  turn.trace.span("guardrail", "pii", () => undefined);
+  const step = turn.step("openai-chat", { model: "gpt-5" });
+  step.push(ASKS);
+  step.push(FINISHES);
+  step.end();
+  const last = turn.step("openai-chat", { model: "gpt-5" });
+  last.push(FINISHES);
+  last.end();
+  void turn.close();
+  sink += trace.finish()?.spans.length ?? 1;
+}
+
 const one = recorded();
 const record = turnRecord(one);
 const CASES: readonly [name: string, run: () => void, goalUs?: number][] = [
@@ -83,6 +118,8 @@ const CASES: readonly [name: string, run: () => void, goalUs?: number][] = [
     },
     GOAL_ON_US,
   ],
+  ["runtime, tracing off", () => runtimeTurn(NO_TURN)],
+  ["runtime, recorded", () => runtimeTurn(new TurnRecorder({ clock: realClock, name: "support" }))],
   [
     "document of a recorded turn",
     () => {

@@ -8,6 +8,8 @@
  */
 import type { Cancel } from "../clock/index.ts";
 import { durationText } from "../core/index.ts";
+import type { OpenSpan } from "../trace/index.ts";
+import { type CallPlace, CallTrace } from "./call-trace.ts";
 import type { Deadline } from "./deadline.ts";
 import { type Ending, Execution } from "./execution.ts";
 import type { OpenWork } from "./open-work.ts";
@@ -40,10 +42,12 @@ export interface CallInput {
   readonly args: unknown;
   /** The whole, checked arguments, if `args` is only what had come. */
   readonly whole: Promise<unknown>;
+  readonly place: CallPlace;
 }
 
 export class CallRun {
   readonly tool: Tool;
+  readonly #trace: CallTrace;
   readonly #scope: RunScope;
   readonly #input: CallInput;
   readonly #live = new Set<Execution>();
@@ -64,6 +68,11 @@ export class CallRun {
     this.tool = tool;
     this.#input = input;
     this.#scope = scope;
+    this.#trace = new CallTrace(tool, input.callId, input.place);
+  }
+
+  get span(): OpenSpan {
+    return this.#trace.span;
   }
 
   get outcome(): RunOutcome | undefined {
@@ -110,6 +119,7 @@ export class CallRun {
   revoke(why: string): void {
     if (this.#isRevoked) return;
     this.#isRevoked = true;
+    this.#trace.revoke();
     this.cancel(why);
     for (const run of this.#ended.splice(0)) this.#undo(run);
   }
@@ -138,6 +148,7 @@ export class CallRun {
     this.#startedUs ??= deadline.clock.nowUs();
     counts.started += 1;
     const { callId, args, whole } = this.#input;
+    const span = this.#trace.run(attempt);
     const execution = new Execution(
       deadline,
       { graceUs },
@@ -149,9 +160,13 @@ export class CallRun {
             leftUs,
             callId,
             attempt,
+            span,
             whole: whole as Promise<never>,
           }),
-        settled: (ending) => this.#ending(execution, ending),
+        settled: (ending) => {
+          this.#trace.ran(span, ending);
+          this.#ending(execution, ending);
+        },
         released: (how) => {
           if (how !== "ended") counts[how] += 1;
           slots.give(tool.resource);
@@ -236,6 +251,7 @@ export class CallRun {
       attempts: this.#attempts,
       value: text.status === "ok" ? value : undefined,
     };
+    this.#trace.end(text.status);
     this.#leaveQueue?.();
     this.#cancelHedge?.();
     this.#letGo?.();

@@ -12,13 +12,16 @@
 import type { Cancel } from "../clock/index.ts";
 import { nearestName } from "../core/index.ts";
 import type { StreamEvent, ToolEnd } from "../stream/index.ts";
+import type { OpenSpan } from "../trace/index.ts";
 import { CallPlan } from "./call-plan.ts";
 import { CallRun, type RunScope } from "./call-run.ts";
+import { type CallPlace, UNTRACED } from "./call-trace.ts";
 import type { Effect } from "./effect.ts";
 import type { Checked } from "./input-check.ts";
 import { ModelCall } from "./model-call.ts";
 import { errorText, type ResultStatus, type ResultText } from "./result-text.ts";
 import type { RunShelf } from "./run-shelf.ts";
+import type { StepTrace } from "./step-trace.ts";
 import { MAY_COME_AGAIN, type StreamVerdict, VERDICT_TEXT } from "./stream-verdict.ts";
 import type { Tool } from "./tool.ts";
 import type { ToolBox } from "./tool-box.ts";
@@ -55,12 +58,15 @@ export type CallEvent =
 export interface DispatchScope extends RunScope {
   readonly tools: ToolBox;
   readonly shelf: RunShelf;
+  /** What the turn's spans hang on; `NO_SPAN` if it is not recorded. */
+  readonly trace: OpenSpan;
   readonly admit: ((call: AdmissibleCall) => Admission | Promise<Admission>) | undefined;
   readonly observe: ((event: CallEvent) => void) | undefined;
 }
 
 export class Dispatcher {
   readonly #scope: DispatchScope;
+  readonly #trace: StepTrace | undefined;
   readonly #calls = new Map<number, ModelCall>();
   readonly #ids = new Set<string>();
   readonly #plan = new CallPlan(this.#calls);
@@ -71,8 +77,9 @@ export class Dispatcher {
   readonly results: Promise<readonly ToolResult[]>;
   readonly #letGo: Cancel;
 
-  constructor(scope: DispatchScope) {
+  constructor(scope: DispatchScope, trace?: StepTrace) {
     this.#scope = scope;
+    this.#trace = trace;
     this.results = new Promise((resolve) => {
       this.#resolve = resolve;
     });
@@ -105,6 +112,7 @@ export class Dispatcher {
     if (this.#verdict !== undefined) return;
     this.#verdict = verdict;
     this.#endUs = this.#nowUs();
+    this.#trace?.ended(verdict);
     if (verdict === "run") {
       this.#plan.commit();
     } else this.#revokeAll(verdict);
@@ -173,10 +181,7 @@ export class Dispatcher {
     if (fields === undefined) return;
     call.tool = tool;
     this.#plan.beginEarly(call.number);
-    this.#begin(
-      call,
-      new CallRun(tool, { callId: call.id, args: fields, whole: call.promiseWhole() }, this.#scope),
-    );
+    this.#begin(call, this.#newRun(call, tool, fields, call.promiseWhole()));
   }
 
   #pump(): void {
@@ -247,8 +252,23 @@ export class Dispatcher {
   #launch(call: ModelCall, tool: Tool, args: unknown): void {
     const kept = tool.effect === "pure" ? this.#scope.shelf.take(tool.name, call.args) : undefined;
     if (kept !== undefined) this.#scope.counts.adopted += 1;
-    const input = { callId: call.id, args, whole: Promise.resolve(args) };
-    this.#begin(call, kept ?? new CallRun(tool, input, this.#scope));
+    this.#begin(call, kept ?? this.#newRun(call, tool, args, Promise.resolve(args)));
+  }
+
+  #newRun(call: ModelCall, tool: Tool, args: unknown, whole: Promise<unknown>): CallRun {
+    const place = this.#placeOf(tool);
+    return new CallRun(tool, { callId: call.id, args, whole, place }, this.#scope);
+  }
+
+  /** A call comes after the message that asks for it, and after the calls that it needs. */
+  #placeOf(tool: Tool): CallPlace {
+    if (this.#trace === undefined) return UNTRACED;
+    const { step, call } = this.#trace;
+    const after = [call];
+    for (const { name, run } of this.#calls.values()) {
+      if (run !== undefined && tool.needs.includes(name)) after.push(run.span);
+    }
+    return { under: step, after };
   }
 
   #begin(call: ModelCall, run: CallRun): void {
@@ -308,6 +328,7 @@ export class Dispatcher {
     if (call.outcome !== undefined) return;
     const { status, text: shown, charsCut } = text;
     call.outcome = { status, text: shown, charsCut, value, endedUs: this.#nowUs() };
+    if (call.run === undefined) this.#trace?.neverRan(call, status);
     this.#tell("call-end", call);
     this.#plan.settle(call.number, status === "ok");
     this.#pump();
@@ -319,6 +340,7 @@ export class Dispatcher {
     const calls = [...this.#calls.values()];
     if (calls.some(({ outcome }) => outcome === undefined)) return;
     this.#letGo();
+    this.#trace?.settled();
     this.#resolve(calls.map((call) => call.result(this.#endUs)));
   }
 

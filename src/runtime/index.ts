@@ -21,7 +21,7 @@ export {
 /** Bounds on what runs at once. */
 export { type SlotLimits, Slots } from "./slots.ts";
 /** One message of the model, and what its end means. */
-export { Step } from "./step.ts";
+export { Step, type StepOptions } from "./step.ts";
 export type { StreamVerdict } from "./stream-verdict.ts";
 export type { TimeSpan } from "./time-span.ts";
 /** Tools, and their results. */

@@ -1,6 +1,7 @@
 /** Runs a plan: its calls as a graph, each when what it refers to is there, with all that a tool's declaration says. */
 import type { Cancel } from "../clock/index.ts";
 import { isManxError, ManxError } from "../core/index.ts";
+import type { OpenSpan } from "../trace/index.ts";
 import { CallRun } from "./call-run.ts";
 import type { DispatchScope } from "./dispatcher.ts";
 import { type PlanStep, referencesIn, withResults } from "./plan.ts";
@@ -19,7 +20,9 @@ export class PlanRun {
   readonly #scope: DispatchScope;
   readonly #tools: readonly Tool[];
   readonly #graph = new TaskGraph<number>();
+  readonly #needs: ReadonlyArray<readonly number[]>;
   readonly #results = new Map<number, ToolResult>();
+  readonly #spans = new Map<number, OpenSpan>();
   #isPumping = false;
   readonly #letGo: Cancel;
   #resolve: (results: readonly ToolResult[]) => void = () => {};
@@ -40,6 +43,7 @@ export class PlanRun {
       this.#resolve = resolve;
     });
     const needs = steps.map(({ args, after = [] }) => [...referencesIn(args), ...after]);
+    this.#needs = needs;
     const byName = new Map(needs.map((own, i) => [nameOf(i + 1), own.map(nameOf)]));
     for (const name of inOrderOfNeeds(byName)) {
       const number = Number(name.slice(1));
@@ -116,10 +120,17 @@ export class PlanRun {
   }
 
   #run(number: number, tool: Tool, args: unknown): void {
-    const input = { callId: nameOf(number), args, whole: Promise.resolve(args) };
+    const place = { under: this.#scope.trace, after: this.#spansBefore(number) };
+    const input = { callId: nameOf(number), args, whole: Promise.resolve(args), place };
     const run = new CallRun(tool, input, this.#scope);
+    this.#spans.set(number, run.span);
     run.whenSettled((outcome) => this.#settle(number, outcome, run));
     run.begin();
+  }
+
+  #spansBefore(number: number): OpenSpan[] {
+    const before = this.#needs[number - 1]!.map((need) => this.#spans.get(need));
+    return before.filter((span) => span !== undefined);
   }
 
   #settle(number: number, text: ResultText, run?: CallRun): void {

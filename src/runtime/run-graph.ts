@@ -10,7 +10,9 @@
  */
 import { type Cancel, type Clock, realClock } from "../clock/index.ts";
 import { assert } from "../core/index.ts";
+import { NO_SPAN, type OpenSpan, type RecordedKind } from "../trace/index.ts";
 import { Deadline } from "./deadline.ts";
+import { endSpan } from "./end-span.ts";
 import { type Ending, Execution, GRACE_US } from "./execution.ts";
 import { type SlotLimits, Slots } from "./slots.ts";
 import { TaskGraph } from "./task-graph.ts";
@@ -22,8 +24,14 @@ export interface GraphTask {
   /** What it shares with others; `limits` bound it. Default: its name. */
   readonly resource?: string;
   readonly within?: TimeSpan;
-  /** @param inputs results of what it needs, by name. */
-  readonly run: (inputs: Readonly<Record<string, never>>, deadline: Deadline) => unknown;
+  /** Of its span. Default `orchestration`: the agent's own work. */
+  readonly kind?: RecordedKind;
+  /** @param inputs results of what it needs, by name. @param span its own, in the graph's `trace`. */
+  readonly run: (
+    inputs: Readonly<Record<string, never>>,
+    deadline: Deadline,
+    span: OpenSpan,
+  ) => unknown;
 }
 
 export interface GraphOptions {
@@ -34,6 +42,8 @@ export interface GraphOptions {
   readonly outputs?: readonly string[];
   /** For code that ignores its signal. Default 20 ms. */
   readonly grace?: TimeSpan;
+  /** What a span of each task hangs on, such as `turn.trace`. Default: none is recorded. */
+  readonly trace?: OpenSpan;
   readonly clock?: Clock;
 }
 
@@ -86,6 +96,8 @@ class GraphRun {
   readonly #startUs: number;
   readonly #outcomes = new Map<string, TaskOutcome>();
   readonly #started = new Map<string, number>();
+  readonly #trace: OpenSpan;
+  readonly #spans = new Map<string, OpenSpan>();
   readonly #running = new Map<string, Execution>();
   readonly #queued = new Map<string, Cancel>();
   #isPumping = false;
@@ -103,6 +115,7 @@ class GraphRun {
     this.#deadline = Deadline.from(deadline, { clock, signal });
     this.#slots = limits instanceof Slots ? limits : new Slots(limits);
     this.#graceUs = options.grace === undefined ? GRACE_US : spanUs(options.grace, "grace");
+    this.#trace = options.trace ?? NO_SPAN;
     this.#startUs = this.#deadline.clock.nowUs();
     this.outcome = new Promise((resolve) => {
       this.#resolve = resolve;
@@ -146,13 +159,19 @@ class GraphRun {
   }
 
   #run(name: string, resource: string): void {
-    const { run, within } = this.#tasks.get(name)!;
+    const { run, within, kind = "orchestration", needs = [] } = this.#tasks.get(name)!;
+    const after = needs.map((need) => this.#spans.get(need)!);
+    const span = this.#trace.begin(kind, name, { after });
+    this.#spans.set(name, span);
     this.#graph.begin(name);
     this.#started.set(name, this.#sinceStart());
     const limits = { graceUs: this.#graceUs, ...(within !== undefined && { within }) };
     const execution = new Execution(this.#deadline, limits, {
-      run: (deadline) => run(this.#inputsOf(name), deadline),
-      settled: (ending) => this.#settle(name, ending),
+      run: (deadline) => run(this.#inputsOf(name), deadline, span),
+      settled: (ending) => {
+        endSpan(span, ending);
+        this.#settle(name, ending);
+      },
       released: () => this.#slots.give(resource),
     });
     this.#running.set(name, execution);

@@ -8,21 +8,54 @@ import {
   type StreamDecoder,
   type StreamEvent,
 } from "../stream/index.ts";
-import type { Dispatcher } from "./dispatcher.ts";
+import { NO_SPAN, type OpenSpan } from "../trace/index.ts";
+import { Dispatcher, type DispatchScope } from "./dispatcher.ts";
+import { StepTrace } from "./step-trace.ts";
 import { type StreamVerdict, verdictOf } from "./stream-verdict.ts";
+import type { TimeSpan } from "./time-span.ts";
 import { resultMessages, type ToolResult } from "./tool-result.ts";
 
 const UTF8 = new TextEncoder();
+
+export interface StepOptions extends DecoderOptions {
+  /** As it is asked for; shown by the step's span. */
+  readonly model?: string;
+  /** When the call was wanted, if that was before the step was made. Default: now. */
+  readonly startUs?: number;
+}
 
 export class Step<Format extends DecodableFormat = DecodableFormat> {
   readonly #clock: Clock;
   readonly #decoder: StreamDecoder<Format>;
   readonly #dispatcher: Dispatcher;
+  readonly #trace: StepTrace | undefined;
+  readonly #scope: DispatchScope;
 
-  constructor(format: Format, dispatcher: Dispatcher, clock: Clock, options: DecoderOptions = {}) {
-    this.#clock = clock;
-    this.#decoder = createDecoder(format, options);
-    this.#dispatcher = dispatcher;
+  /** @param number from 1, within the turn. */
+  constructor(format: Format, scope: DispatchScope, number: number, options: StepOptions = {}) {
+    const { model, startUs, ...decoding } = options;
+    this.#scope = scope;
+    this.#clock = scope.deadline.clock;
+    const decoder = createDecoder(format, decoding);
+    this.#decoder = decoder;
+    const completion = (): Completion => decoder.completion;
+    this.#trace = StepTrace.begin(scope.trace, { number, format, model, startUs, completion });
+    this.#dispatcher = new Dispatcher(scope, this.#trace);
+  }
+
+  /** Of the model's call, for what makes the request to hang its attempts on. */
+  get span(): OpenSpan {
+    return this.#trace?.call ?? NO_SPAN;
+  }
+
+  /**
+   * Headers for this step's request, made when it is sent: what is left of the turn's time, and where it belongs in the
+   * turn's record. @throws MANX_DEADLINE if it could not finish in time.
+   */
+  headers(least?: TimeSpan): Readonly<Record<string, string>> {
+    const traceparent = this.span.traceparent();
+    const headers = this.#scope.deadline.headers(least);
+    return traceparent === undefined ? headers : { ...headers, traceparent };
   }
 
   get format(): Format {
@@ -85,6 +118,7 @@ export class Step<Format extends DecodableFormat = DecodableFormat> {
 
   #take(events: readonly StreamEvent[]): readonly StreamEvent[] {
     this.#dispatcher.take(events);
+    this.#trace?.read(events);
     // Only these can end a message; asking after each read of a long argument would cost as much as reading it.
     if (events.some(({ type }) => type === "done" || type === "error" || type === "fault")) {
       this.#judge();

@@ -1,5 +1,6 @@
 /** A tool as its author declares it: what it takes, what it does to the world, what it needs, how long it may take. */
 import { ManxError } from "../core/index.ts";
+import type { OpenSpan } from "../trace/index.ts";
 import { EFFECT_RULES, type Effect } from "./effect.ts";
 import { type InputCheck, readyCheck, type ToolInput } from "./input-check.ts";
 import { spanUs, type TimeSpan } from "./time-span.ts";
@@ -16,6 +17,8 @@ export interface ToolContext<Args = unknown> {
   readonly callId: string;
   /** From 1. */
   readonly attempt: number;
+  /** Of this run, to hang spans of its own on; records nothing where the turn has no `trace`. */
+  readonly span: OpenSpan;
   /** The whole arguments, checked. With `startWhen` they may come after the start; it rejects if they turn out bad. */
   readonly whole: Promise<Args>;
 }

@@ -9,22 +9,17 @@
  *     await turn.close();
  */
 import { type Clock, realClock } from "../clock/index.ts";
-import type { DecodableFormat, DecoderOptions } from "../stream/index.ts";
+import type { DecodableFormat } from "../stream/index.ts";
+import { NO_SPAN, NO_TURN, type OpenSpan } from "../trace/index.ts";
 import { Deadline } from "./deadline.ts";
-import {
-  type AdmissibleCall,
-  type Admission,
-  type CallEvent,
-  Dispatcher,
-  type DispatchScope,
-} from "./dispatcher.ts";
+import type { AdmissibleCall, Admission, CallEvent, DispatchScope } from "./dispatcher.ts";
 import { GRACE_US } from "./execution.ts";
 import { OpenWork } from "./open-work.ts";
 import type { PlanStep } from "./plan.ts";
 import { PlanRun } from "./plan-run.ts";
 import { RunShelf } from "./run-shelf.ts";
 import { type SlotLimits, Slots } from "./slots.ts";
-import { Step } from "./step.ts";
+import { Step, type StepOptions } from "./step.ts";
 import { spanUs, type TimeSpan } from "./time-span.ts";
 import type { Tool } from "./tool.ts";
 import { ToolBox } from "./tool-box.ts";
@@ -45,18 +40,25 @@ export interface TurnOptions {
   readonly observe?: (event: CallEvent) => void;
   /** For code that ignores its signal, before it is given up. Default 20 ms. */
   readonly grace?: TimeSpan;
+  /**
+   * Where the turn's steps, model calls and tool calls are recorded: a `TurnRecorder`, or a span of the turn above, such as
+   * an `agent`. Whoever made it ends it. Default: nowhere.
+   */
+  readonly trace?: OpenSpan;
   readonly clock?: Clock;
 }
 
 export class Turn {
   readonly deadline: Deadline;
   readonly #scope: DispatchScope;
+  #steps = 0;
 
   /** @throws MANX_TOOL_INVALID, MANX_GRAPH_INVALID, MANX_DURATION */
   constructor(options: TurnOptions) {
     const { tools, deadline = Number.POSITIVE_INFINITY, limits = {} } = options;
     const clock = options.clock ?? realClock;
     const toolBox = tools instanceof ToolBox ? tools : new ToolBox(tools);
+    const { trace = NO_SPAN } = options;
     const slots = limits instanceof Slots ? limits : new Slots(limits);
     const graceUs = options.grace === undefined ? GRACE_US : spanUs(options.grace, "grace");
     this.deadline = Deadline.from(deadline, { clock, signal: options.signal });
@@ -68,6 +70,7 @@ export class Turn {
       counts: newCounts(),
       work: new OpenWork(),
       shelf: new RunShelf(),
+      trace: trace === NO_TURN ? NO_SPAN : trace,
       admit: options.admit,
       observe: options.observe,
     };
@@ -77,14 +80,20 @@ export class Turn {
     return this.#scope.counts;
   }
 
+  /** For what the agent itself records: assembly, retrieval, a sub-agent. */
+  get trace(): OpenSpan {
+    return this.#scope.trace;
+  }
+
   /** Runs whose code has neither ended nor been given up. */
   get running(): number {
     return this.#scope.work.open;
   }
 
-  /** The next message of the model. */
-  step<Format extends DecodableFormat>(format: Format, options?: DecoderOptions): Step<Format> {
-    return new Step(format, new Dispatcher(this.#scope), this.deadline.clock, options);
+  /** The next message of the model, to be made before its request is sent: its time begins here. */
+  step<Format extends DecodableFormat>(format: Format, options?: StepOptions): Step<Format> {
+    this.#steps += 1;
+    return new Step(format, this.#scope, this.#steps, options);
   }
 
   /**

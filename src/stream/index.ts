@@ -9,7 +9,7 @@ export { JsonSealer } from "./json-sealer.ts";
 export * from "./live-progress.ts";
 export { SseDecoder, type SseFrame } from "./sse-decoder.ts";
 /** Times of a stream: TTFB, TTFT, ITL, TPOT, stalls. */
-export type { Stalls } from "./stalls.ts";
+export { STALL_MIN_US, type Stalls, stallThresholdUs } from "./stalls.ts";
 export {
   createDecoder,
   type DecodableFormat,

@@ -13,7 +13,7 @@ export { criticalPath, type PathOptions, type PathSection } from "./critical-pat
 export type { TurnRecord } from "./document/turn-schema.ts";
 export { FINDING_CODES, type Finding, type FindingCode } from "./finding.ts";
 /** Recording one turn. */
-export { type ChunkFacts, type ObserveOptions, observeStream } from "./observed-stream.ts";
+export { type ObserveOptions, observeStream } from "./observed-stream.ts";
 export { type BeginOptions, NO_SPAN, type OpenSpan, type RecordedKind } from "./open-span.ts";
 export { PHASE_SUBS, PHASES, type Phase, type PhaseSub, type PhaseTimes } from "./phase.ts";
 /** The span model. */
@@ -28,6 +28,7 @@ export {
   type SpanLink,
   type SpanStatus,
 } from "./span.ts";
+export { type ChunkFacts, type StallRule, StreamWatch } from "./stream-watch.ts";
 export { type DroppedCounts, TURN_LIMITS, type TurnLimits } from "./turn-limits.ts";
 export { type TurnRecordOptions, type TurnSpans, turnRecord } from "./turn-record.ts";
 export {

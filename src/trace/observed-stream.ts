@@ -4,17 +4,7 @@
  */
 import type { Clock } from "../clock/index.ts";
 import type { OpenSpan } from "./open-span.ts";
-import { EVENT } from "./span.ts";
-
-export interface ChunkFacts {
-  /** Text, reasoning, a tool call or a refusal; not a role, a comment or usage. */
-  readonly isOutput: boolean;
-  /** A user can see it. Default: as `isOutput`. */
-  readonly isVisible?: boolean;
-  /** Output tokens in this chunk, if they are known. */
-  readonly tokens?: number;
-  readonly finishReason?: string;
-}
+import { type ChunkFacts, StreamWatch } from "./stream-watch.ts";
 
 export interface ObserveOptions<Chunk> {
   /** Default: every chunk is output that a user can see. */
@@ -25,11 +15,6 @@ export interface ObserveOptions<Chunk> {
 
 const STALL_US = 1_000_000;
 const ALL_OUTPUT: ChunkFacts = { isOutput: true };
-/** For the limit of a stall; later gaps do not change it. */
-const GAPS_KEPT_MAX = 1_000;
-/** Pairs of events; the span's own limit comes on top. */
-const STALLS_MAX = 20;
-
 /**
  * Passes the chunks on as they are and ends `span`: `ok` at the end, `cancelled` if the consumer leaves, `error` if the
  * source throws. To be consumed once; one that nobody consumes stays open and is closed with its turn.
@@ -40,7 +25,7 @@ export async function* observeStream<Chunk>(
   clock: Clock,
   options: ObserveOptions<Chunk> = {},
 ): AsyncGenerator<Chunk, void, undefined> {
-  const watch = new StreamWatch(span, options.stallAboveUs ?? (() => STALL_US));
+  const watch = new StreamWatch(span, { stallAboveUs: options.stallAboveUs ?? (() => STALL_US) });
   let isLeft = true;
   try {
     for await (const chunk of source) {
@@ -61,59 +46,6 @@ export async function* observeStream<Chunk>(
     if (isLeft) {
       watch.close();
       span.end("cancelled");
-    }
-  }
-}
-
-class StreamWatch {
-  readonly #span: OpenSpan;
-  readonly #stallAboveUs: (gapsUs: readonly number[]) => number;
-  readonly #gapsUs: number[] = [];
-  #lastUs: number | undefined;
-  #askedUs = 0;
-  #isSeen = false;
-  #stalls = 0;
-  #tokens: number | undefined;
-  #finishReason: string | undefined;
-
-  constructor(span: OpenSpan, stallAboveUs: (gapsUs: readonly number[]) => number) {
-    this.#span = span;
-    this.#stallAboveUs = stallAboveUs;
-  }
-
-  chunk(facts: ChunkFacts, nowUs: number): void {
-    if (facts.tokens !== undefined) this.#tokens = (this.#tokens ?? 0) + facts.tokens;
-    this.#finishReason = facts.finishReason ?? this.#finishReason;
-    if (!facts.isOutput) return;
-    if (this.#lastUs === undefined) this.#span.event(EVENT.outputStart, nowUs);
-    else this.#gap(Math.max(this.#lastUs, this.#askedUs), nowUs);
-    this.#lastUs = nowUs;
-    if (!this.#isSeen && (facts.isVisible ?? true)) {
-      this.#isSeen = true;
-      this.#span.event(EVENT.outputVisible, nowUs);
-    }
-  }
-
-  /** The consumer wants the next chunk: a wait from here on is the source's, one before was the consumer's own. */
-  asked(nowUs: number): void {
-    this.#askedUs = nowUs;
-  }
-
-  #gap(fromUs: number, nowUs: number): void {
-    const gapUs = nowUs - fromUs;
-    if (gapUs > this.#stallAboveUs(this.#gapsUs) && this.#stalls < STALLS_MAX) {
-      this.#stalls += 1;
-      this.#span.event(EVENT.stallStart, fromUs);
-      this.#span.event(EVENT.stallEnd, nowUs);
-    }
-    if (this.#gapsUs.length < GAPS_KEPT_MAX) this.#gapsUs.push(gapUs);
-  }
-
-  close(): void {
-    if (this.#lastUs !== undefined) this.#span.event(EVENT.outputEnd, this.#lastUs);
-    if (this.#tokens !== undefined) this.#span.set("gen_ai.usage.output_tokens", this.#tokens);
-    if (this.#finishReason !== undefined) {
-      this.#span.set("gen_ai.response.finish_reasons", [this.#finishReason]);
     }
   }
 }

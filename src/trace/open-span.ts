@@ -36,6 +36,11 @@ export interface OpenSpan {
   set(key: string, value: AttributeValue): void;
   /** @param atUs default: now. */
   event(name: string, atUs?: number): void;
+  /**
+   * This span as the parent of what another process records: a `traceparent` of W3C Trace Context, level 1.
+   * @returns undefined where nothing is recorded.
+   */
+  traceparent(): string | undefined;
   /** Nobody waits for this span's end: it is on no critical path. */
   detach(): void;
   /** The first end counts. Children may go on; they are kept at their true times. */
@@ -50,6 +55,7 @@ export const NO_SPAN: OpenSpan = {
   span: (_kind, _name, run) => run(NO_SPAN),
   set: () => undefined,
   event: () => undefined,
+  traceparent: () => undefined,
   detach: () => undefined,
   end: () => undefined,
   fail: () => undefined,

@@ -96,6 +96,11 @@ export class RecordedSpan implements OpenSpan {
     this.#events.push({ name: kept, atUs: atUs ?? ledger.clock.nowUs() });
   }
 
+  traceparent(): string | undefined {
+    const { traceId, spanId } = this.#ledger.ids;
+    return `00-${traceId}-${spanId(this.index)}-01`;
+  }
+
   detach(): void {
     if (!this.#ledger.isClosed) this.#isDetached = true;
   }
@@ -189,6 +194,9 @@ class DroppedSpan implements OpenSpan {
   event(): void {
     if (!this.#ledger.isClosed) this.#ledger.dropped.events += 1;
   }
+
+  /** It will not be there to be anybody's parent. */
+  traceparent(): undefined {}
 
   detach(): void {}
 

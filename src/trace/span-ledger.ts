@@ -1,7 +1,8 @@
 /** What all spans of a turn share while it is recorded: clock, limits, and a count of what the limits left out. */
-import type { Clock } from "../clock/index.ts";
+import type { Clock, SecretBytes } from "../clock/index.ts";
 import type { RecordedSpan } from "./recorded-span.ts";
 import type { AttributeValue } from "./span.ts";
+import { type SpanIds, spanIds } from "./span-ids.ts";
 import type { TurnLimits } from "./turn-limits.ts";
 
 export class SpanLedger {
@@ -13,10 +14,19 @@ export class SpanLedger {
   readonly dropped = { spans: 0, attributes: 0, events: 0, links: 0, cut: 0 };
   textChars = 0;
   isClosed = false;
+  readonly #bytes: SecretBytes;
+  #ids: SpanIds | undefined;
 
-  constructor(clock: Clock, limits: TurnLimits) {
+  constructor(clock: Clock, limits: TurnLimits, bytes: SecretBytes) {
     this.clock = clock;
     this.limits = limits;
+    this.#bytes = bytes;
+  }
+
+  /** Drawn when they are first needed: while the turn runs only if another process is told of it. */
+  get ids(): SpanIds {
+    this.#ids ??= spanIds(this.#bytes);
+    return this.#ids;
   }
 
   /** The text as far as it may be kept; undefined if the turn has no room for it. */

@@ -7,7 +7,6 @@ import { type Clock, type SecretBytes, secretBytes } from "../clock/index.ts";
 import { type BeginOptions, NO_SPAN, type OpenSpan, type RecordedKind } from "./open-span.ts";
 import { RecordedSpan } from "./recorded-span.ts";
 import type { AttributeValue, Span, SpanStatus } from "./span.ts";
-import { spanIds } from "./span-ids.ts";
 import { SpanLedger } from "./span-ledger.ts";
 import { type DroppedCounts, TURN_LIMITS, type TurnLimits } from "./turn-limits.ts";
 
@@ -48,16 +47,15 @@ export class TurnRecorder implements TurnTrace {
   readonly #ledger: SpanLedger;
   readonly #root: RecordedSpan;
   readonly #wallMs: number;
-  readonly #bytes: SecretBytes;
   #finished: RecordedTurn | undefined;
 
   constructor(options: TurnRecorderOptions) {
     const { clock } = options;
     const nowUs = clock.nowUs();
     const startUs = Math.min(options.startUs ?? nowUs, nowUs);
-    this.#ledger = new SpanLedger(clock, { ...TURN_LIMITS, ...options.limits });
+    const limits = { ...TURN_LIMITS, ...options.limits };
+    this.#ledger = new SpanLedger(clock, limits, options.bytes ?? secretBytes);
     this.#wallMs = clock.wallMs() - (nowUs - startUs) / 1_000;
-    this.#bytes = options.bytes ?? secretBytes;
     this.#root = new RecordedSpan(this.#ledger, -1, "turn", options.name, startUs);
   }
 
@@ -82,6 +80,10 @@ export class TurnRecorder implements TurnTrace {
     this.#root.event(name, atUs);
   }
 
+  traceparent(): string | undefined {
+    return this.#root.traceparent();
+  }
+
   detach(): void {
     this.#root.detach();
   }
@@ -100,7 +102,7 @@ export class TurnRecorder implements TurnTrace {
     const ledger = this.#ledger;
     root.end(status, atUs);
     ledger.isClosed = true;
-    const { traceId, spanId } = spanIds(this.#bytes);
+    const { traceId, spanId } = ledger.ids;
     this.#finished = {
       traceId,
       spans: [...ledger.spans, ...ledger.standIns].map((span) =>

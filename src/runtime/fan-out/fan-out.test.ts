@@ -116,10 +116,10 @@ describe("a fan-out", () => {
     const { clock, takes, run } = world();
     let calls = 0;
     const signals: AbortSignal[] = [];
-    const moody: BranchCode = (deadline) => {
+    const moody: BranchCode = (deadline, span) => {
       calls += 1;
       signals.push(deadline.signal);
-      return takes(calls === 1 ? 9_000 : 100, calls)(deadline);
+      return takes(calls === 1 ? 9_000 : 100, calls)(deadline, span);
     };
     const result = await run({ a: takes(50), b: moody }, { hedge: { after: "300ms" } });
     expect(result).toMatchObject({ values: { b: 2 }, wallUs: 400 * MS, hedges: 1 });
@@ -138,9 +138,9 @@ describe("a fan-out", () => {
       await run({ a: takes(ms), b: takes(ms) }, { hedge });
     }
     let calls = 0;
-    const moody: BranchCode = (deadline) => {
+    const moody: BranchCode = (deadline, span) => {
       calls += 1;
-      return takes(calls === 1 ? 22_000 : 120)(deadline);
+      return takes(calls === 1 ? 22_000 : 120)(deadline, span);
     };
     const rescued = await run({ a: takes(110), b: moody }, { hedge });
     expect(rescued.hedges).toBe(1);

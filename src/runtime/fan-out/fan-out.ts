@@ -17,11 +17,14 @@ import {
   type JoinPolicy,
   type StragglerHedge,
 } from "../../policy/join/index.ts";
+import { NO_SPAN, type OpenSpan, type RecordedKind } from "../../trace/index.ts";
 import { Deadline } from "../deadline.ts";
+import { endSpan } from "../end-span.ts";
 import { type Ending, Execution, GRACE_US, type Release } from "../execution.ts";
 import { spanUs, type TimeSpan } from "../time-span.ts";
 
-export type BranchCode = (deadline: Deadline) => unknown;
+/** @param span the attempt's own, in the fan-out's `trace`. */
+export type BranchCode = (deadline: Deadline, span: OpenSpan) => unknown;
 
 export interface FanOutBranch {
   readonly run: BranchCode;
@@ -29,6 +32,8 @@ export interface FanOutBranch {
   readonly required?: boolean;
   /** May be run twice at once: it changes nothing. Default true if `hedge` is set. */
   readonly hedges?: boolean;
+  /** Of its span. Default `orchestration`: the agent's own work. */
+  readonly kind?: RecordedKind;
 }
 
 export interface FanOutOptions {
@@ -47,6 +52,8 @@ export interface FanOutOptions {
   readonly signal?: AbortSignal;
   /** For code that ignores its signal. Default 20 ms. */
   readonly grace?: TimeSpan;
+  /** What a span of each branch hangs on, such as `turn.trace`. Default: none is recorded. */
+  readonly trace?: OpenSpan;
   readonly clock?: Clock;
 }
 
@@ -78,13 +85,19 @@ export async function fanOut(
   return new FanOut(branches, options).result;
 }
 
+interface BranchRun {
+  readonly execution: Execution;
+  readonly span: OpenSpan;
+}
+
 class FanOut {
   readonly result: Promise<FanOutResult>;
   readonly #branches: readonly (readonly [name: string, branch: FanOutBranch])[];
   readonly #deadline: Deadline;
   readonly #join: Join;
   readonly #graceUs: number;
-  readonly #executions = new Map<string, Execution>();
+  readonly #trace: OpenSpan;
+  readonly #executions = new Map<string, BranchRun>();
   readonly #values: Record<string, unknown> = {};
   readonly #errors = new Map<number, unknown>();
   readonly #losers = { obeyed: 0, abandoned: 0 };
@@ -105,6 +118,7 @@ class FanOut {
     const { deadline = Number.POSITIVE_INFINITY, hedge } = options;
     const { clock = realClock, signal } = options;
     this.#deadline = Deadline.from(deadline, { clock, signal });
+    this.#trace = options.trace ?? NO_SPAN;
     this.#graceUs = options.grace === undefined ? GRACE_US : spanUs(options.grace, "grace");
     const policy = policyOf(options, this.#branches.length, this.#deadline.leftUs);
     const isAll = options.join === undefined || options.join === "all";
@@ -129,7 +143,7 @@ class FanOut {
     for (const decision of decisions) {
       if (decision.do === "finish") this.#finish(decision.ending);
       else if (decision.do === "begin") this.#begin(decision.branch, decision.attempt);
-      else this.#executions.get(keyOf(decision))?.cancel("nobody waits for it any more");
+      else this.#cancel(decision);
     }
     this.#cancelTimer?.();
     const { dueUs } = this.#join;
@@ -140,19 +154,30 @@ class FanOut {
     }
   }
 
+  #cancel(attempt: { branch: number; attempt: number }): void {
+    const run = this.#executions.get(keyOf(attempt));
+    // Up to the deadline of a partial join it was waited for.
+    if (this.#join.ending?.kind !== "partial") run?.span.detach();
+    run?.execution.cancel("nobody waits for it any more");
+  }
+
   #begin(branch: number, attempt: number): void {
     if (this.#join.ending !== undefined) return;
-    const [name, { run }] = this.#branches[branch]!;
+    const [name, { run, kind = "orchestration" }] = this.#branches[branch]!;
+    const span = this.#trace.begin(kind, name);
     const execution = new Execution(
       this.#deadline,
       { graceUs: this.#graceUs },
       {
-        run,
-        settled: (ending) => this.#settled(name, branch, attempt, ending),
+        run: (deadline) => run(deadline, span),
+        settled: (ending) => {
+          endSpan(span, ending);
+          this.#settled(name, branch, attempt, ending);
+        },
         released: (how) => this.#released(how),
       },
     );
-    this.#executions.set(keyOf({ branch, attempt }), execution);
+    this.#executions.set(keyOf({ branch, attempt }), { execution, span });
     this.#open += 1;
     execution.begin();
   }
