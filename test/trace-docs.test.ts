@@ -1,12 +1,15 @@
 /** The code of docs/how-to/attribution.md runs as it stands there, and its tables name what there is. */
 import { describe, expect, it } from "vitest";
 import { realClock } from "../src/clock/index.ts";
+import * as runtime from "../src/runtime/index.ts";
 import * as trace from "../src/trace/index.ts";
 import * as otlp from "../src/trace/otlp/index.ts";
 import { readText } from "./support/source-tree.ts";
 
 const page = readText("docs/how-to/attribution.md");
-const [recording, exporting] = [...page.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) => code!);
+const [recording, inTheRuntime, exporting] = [...page.matchAll(/```ts\n([\s\S]*?)```/g)].map(
+  ([, code]) => code!,
+);
 
 /** The code without its imports, as the body of an asynchronous function that answers `answer`. */
 function run(code: string, answer: string, names: Record<string, unknown>): Promise<unknown> {
@@ -50,6 +53,17 @@ describe("docs/how-to/attribution.md", () => {
       "turn",
     ]);
     expect(environment["service.name"]).toBe("support");
+  });
+
+  it("records a turn of the runtime", async () => {
+    const names = { ...trace, ...runtime, realClock };
+    const { spans, wallUs, phases } = (await run(
+      inTheRuntime!,
+      "record",
+      names,
+    )) as trace.TurnRecord;
+    expect(spans.map(({ kind }) => kind)).toEqual(["turn", "assembly", "step", "model-call"]);
+    expect(trace.PHASES.reduce((sum, phase) => sum + phases[phase], 0)).toBe(wallUs);
   });
 
   it("exports it and reads it again", async () => {

@@ -1,5 +1,4 @@
 /** Turns as spans: recorded, told apart by phase, walked for their critical path. */
-
 /** Phases and the critical path of a turn. */
 export {
   type AttributedSlice,
