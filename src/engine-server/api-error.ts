@@ -3,8 +3,8 @@
  * `context_length_exceeded`), so those stand in `code`; Manx's own stable code is always beside them in `manx_code`.
  */
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
-import type { ErrorCode, ManxError } from "../core/index.ts";
-import { errorBody, sendJson } from "../http/index.ts";
+import { type ErrorCode, errorBody, type ManxError } from "../core/index.ts";
+import { sendJson } from "../http/index.ts";
 
 const OPENAI_CODES: Readonly<Partial<Record<ErrorCode, string>>> = {
   MANX_MODEL_UNKNOWN: "model_not_found",

@@ -10,7 +10,7 @@
  *                 └──────────────── defer ◄──── denied ────┘
  */
 import { isDeepStrictEqual } from "node:util";
-import type { Clock } from "../clock/index.ts";
+import { type Clock, DueTimer } from "../clock/index.ts";
 import {
   Admission,
   type AdmissionOptions,
@@ -22,7 +22,6 @@ import {
   type Refused,
   type TenantLimits,
 } from "../policy/index.ts";
-import { DueTimer } from "./due-timer.ts";
 import { type Denied, SharedGate, type SharedLimits } from "./shared-state/index.ts";
 
 export interface Waiting {

@@ -2,7 +2,7 @@
 import { ManxError, toManxError } from "../core/index.ts";
 import type { StreamEvent } from "../stream/index.ts";
 import { StreamTranslator, translateError, translateResponse } from "../translate/index.ts";
-import type { OutgoingSource } from "./stream-observer.ts";
+import type { OutgoingSource } from "./outgoing-source.ts";
 import type { Translation } from "./translation.ts";
 
 /** Decodes what comes and has it ready in the other format. */

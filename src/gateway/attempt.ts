@@ -5,11 +5,11 @@
  */
 import type { Clock } from "../clock/index.ts";
 import { isManxError, ManxError, toManxError } from "../core/index.ts";
-import type { FailureKind } from "../policy/index.ts";
+import { type FailureKind, incompleteError } from "../policy/index.ts";
 import type { Berth } from "./transport/berth.ts";
 import type { BreakKind, ResponseSink, UpstreamRequest } from "./transport/channel.ts";
 import type { ConnectionMarks } from "./transport/connection-marks.ts";
-import { causeName, downError, exhaustedError, incompleteError } from "./upstream-fault.ts";
+import { causeName, downError, exhaustedError } from "./upstream-fault.ts";
 import type { UpstreamPool } from "./upstream-pool.ts";
 
 export interface Fault {

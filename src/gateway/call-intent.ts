@@ -3,7 +3,14 @@ import type { IncomingHttpHeaders } from "node:http";
 import { ManxError } from "../core/index.ts";
 import { parseJsonObject } from "../http/index.ts";
 import { type CallRequest, inCanonicalOrder, type PlacedRequest } from "../policy/index.ts";
-import type { StreamFormat } from "../stream/index.ts";
+import {
+  isRepeatable,
+  peekRequest,
+  promptTokensAbout,
+  type RequestPeek,
+  replaceModel,
+  type StreamFormat,
+} from "../stream/index.ts";
 import { laidOutBody } from "./cache-marks/index.ts";
 import { readTerms } from "./caller-terms.ts";
 import { canBePrefilled, type Prefill, prefillBody } from "./continuation/index.ts";
@@ -11,7 +18,6 @@ import { requestHeaders } from "./headers.ts";
 import { carriesKey } from "./keys/index.ts";
 import type { Line, ModelRoute, ModelRoutes } from "./model-routes.ts";
 import { promptShape } from "./replicas/index.ts";
-import { hasServerTools, peekRequest, type RequestPeek, replaceModel } from "./request-peek.ts";
 import type { Route } from "./routes.ts";
 import {
   type Translation,
@@ -48,8 +54,6 @@ export interface Outgoing {
   readonly translation: Translation | null;
 }
 
-/** Bytes of a request's JSON per token of its prompt, about: English text has four a token, and JSON around it. */
-const BYTES_PER_TOKEN = 4.5;
 /** Formats whose streams can be gone on with after any frame; that of responses counts and repeats too much. */
 const SPLICED: ReadonlySet<StreamFormat | null> = new Set(["openai-chat", "anthropic-messages"]);
 const NO_PREFIX: readonly number[] = [];
@@ -84,14 +88,14 @@ export class CallIntent {
     const isStream = (peek?.isStream ?? false) && route.format !== null;
     const { deadlineUs, retries } = readTerms(headers, receivedUs, isStream);
     this.callerRetries = retries;
-    let isRepeatable: boolean | undefined;
+    let mayRepeat: boolean | undefined;
     this.call = {
-      inputTokens: Math.ceil(body.length / BYTES_PER_TOKEN),
+      inputTokens: promptTokensAbout(body.length),
       isStream,
       // The tools have to be read for it, so only once somebody asks.
       get isRepeatable(): boolean {
-        isRepeatable ??= isRepeatableCall(route, body, peek);
-        return isRepeatable;
+        mayRepeat ??= peek === undefined || isRepeatable(body, peek, route.name === "responses");
+        return mayRepeat;
       },
       receivedUs,
       deadlineUs,
@@ -209,7 +213,8 @@ export class CallIntent {
     const { rawHeaders, target, body } = this.#request;
     const { via, hidesKey } = this.#context;
     const span = this.#peek?.modelSpan;
-    const sent = model === null || span === undefined ? body : replaceModel(body, span, model);
+    const sent =
+      model === null || span === undefined ? body : bufferOf(replaceModel(body, span, model));
     return {
       method: this.route.method,
       path: prefix + target,
@@ -224,12 +229,8 @@ export class CallIntent {
   }
 }
 
-/** Whether it may be computed twice: nothing is stored for later, runs on by itself, or acts at the provider's. */
-function isRepeatableCall(route: Route, body: Buffer, peek: RequestPeek | undefined): boolean {
-  if (peek === undefined) return true;
-  // The responses API stores unless it is told not to.
-  const stores = peek.store ?? route.name === "responses";
-  return !stores && !peek.isBackground && !hasServerTools(body, peek.toolsSpan);
+function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
 }
 
 /** @throws MANX_REQUEST_ENCODED: what is compressed cannot be bounded before it is unpacked. */

@@ -1,8 +1,7 @@
 /** What a `CallRun` tells whoever answers the client. Exactly one of `onEnd` and `onFailure` ends it, unless it is abandoned. */
 import type { ManxError } from "../core/index.ts";
 import type { CallFailure } from "../policy/index.ts";
-import type { UpstreamError } from "../stream/index.ts";
-import type { Ending } from "./observer.ts";
+import type { Ending, UpstreamError } from "../stream/index.ts";
 import type { Reception } from "./reception.ts";
 
 export interface CallRunEvents {

@@ -9,7 +9,7 @@
  *
  * Invariant: exactly one of `onEnd` and `onFailure`, unless it is abandoned; by then every attempt is over or cancelled.
  */
-import type { Cancel, Clock } from "../clock/index.ts";
+import { type Cancel, type Clock, DueTimer } from "../clock/index.ts";
 import { ManxError, toManxError } from "../core/index.ts";
 import {
   type AttemptRecord,
@@ -22,15 +22,13 @@ import {
   type ReplicaOutcome,
   readRetryAfterUs,
 } from "../policy/index.ts";
-import type { UpstreamError } from "../stream/index.ts";
+import type { Ending, UpstreamError } from "../stream/index.ts";
 import { Attempt, type Fault } from "./attempt.ts";
 import type { CallIntent } from "./call-intent.ts";
 import type { CallRunEvents } from "./call-run-events.ts";
 import { type Prefill, prefillOf } from "./continuation/index.ts";
-import { DueTimer } from "./due-timer.ts";
 import { findHeader } from "./headers.ts";
 import type { Line } from "./model-routes.ts";
-import type { Ending } from "./observer.ts";
 import { Reception, type ReceptionEvents } from "./reception.ts";
 import { type AttemptSeen, AttemptsSeen, type CallIdentity, markAttempt } from "./seeing/index.ts";
 import { timelineMarks } from "./timeline-marks.ts";

@@ -7,12 +7,10 @@
  *     anything else              → the connection is broken, which no client can take for an end
  */
 import type { ServerResponse } from "node:http";
-import type { Clock } from "../clock/index.ts";
-import type { ErrorDialect } from "../http/index.ts";
-import type { StreamFormat } from "../stream/index.ts";
-import { DueTimer } from "./due-timer.ts";
+import { type Clock, DueTimer } from "../clock/index.ts";
+import type { ErrorDialect } from "../core/index.ts";
+import { LineGate, type StreamFormat } from "../stream/index.ts";
 import { answerEnd, type EarlyEnd, errorEvent } from "./early-end.ts";
-import { LineGate } from "./line-gate.ts";
 
 export interface DeliveryEvents {
   /** The client reads slower than the upstream writes. */
@@ -33,7 +31,7 @@ export class Delivery {
   /** Runs while the client owes a read. */
   readonly #timer: DueTimer;
   readonly #events: DeliveryEvents;
-  #gate: LineGate | undefined;
+  #gate: LineGate<Buffer> | undefined;
   #blocked = false;
   #closed = false;
   /** Bytes of the body that were handed to the socket. */

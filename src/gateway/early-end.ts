@@ -1,8 +1,13 @@
 /** How a client is told that its call has failed: before the head as a whole answer, within an event stream as an event. */
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
-import type { ManxError } from "../core/index.ts";
-import { type ErrorDialect, errorBody, sendJson } from "../http/index.ts";
-import type { StreamFormat, UpstreamError } from "../stream/index.ts";
+import { type ErrorDialect, errorBody, type ManxError } from "../core/index.ts";
+import { sendJson } from "../http/index.ts";
+import {
+  errorFrame,
+  type StreamFormat,
+  type UpstreamError,
+  upstreamErrorBody,
+} from "../stream/index.ts";
 
 export interface EarlyEnd {
   readonly status: number;
@@ -33,17 +38,14 @@ const STATUS_UNKNOWN = 502;
 
 /** What the upstream said in an answer that had begun with 200, in its own words. */
 export function upstreamEnd(
-  { errorType: type, message, status }: UpstreamError,
+  error: UpstreamError,
   dialect: ErrorDialect,
   more: readonly string[] = [],
 ): EarlyEnd {
   const headers: OutgoingHttpHeaders = {};
   addTo(headers, more);
-  const body =
-    dialect === "anthropic"
-      ? { type: "error", error: { type, message } }
-      : { error: { message, type, param: null, code: type } };
-  return { status: status ?? STATUS_UNKNOWN, body, headers };
+  const body = upstreamErrorBody(error, dialect);
+  return { status: error.status ?? STATUS_UNKNOWN, body, headers };
 }
 
 function addTo(headers: OutgoingHttpHeaders, more: readonly string[]): void {
@@ -54,24 +56,11 @@ export function answerEnd(response: ServerResponse, { status, body, headers }: E
   sendJson(response, status, body, headers);
 }
 
-/**
- * Chat clients know an error by its `error` field, Anthropic's by the event's name, those of the responses API by name, type
- * or field. The empty lines before it end a line and an event that may be open.
- * @param format of the stream; null if no decoder knows it.
- */
+/** @param format of the stream; null if no decoder knows it. */
 export function errorEvent(
   { body }: EarlyEnd,
   dialect: ErrorDialect,
   format: StreamFormat | null,
 ): Buffer {
-  const isNamed = dialect === "anthropic" || format === "openai-responses";
-  const name = isNamed ? "event: error\n" : "";
-  const data = format === "openai-responses" ? responsesError(body) : body;
-  return Buffer.from(`\n\n${name}data: ${JSON.stringify(data)}\n\n`);
-}
-
-/** The API's own error event, which has its fields on top, with the usual one beside them. */
-function responsesError(body: EarlyEnd["body"]): object {
-  const { code, message } = body.error as { code: unknown; message: unknown };
-  return { type: "error", code, message, param: null, ...body };
+  return Buffer.from(errorFrame(body, dialect, format));
 }

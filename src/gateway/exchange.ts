@@ -10,13 +10,16 @@
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../clock/index.ts";
 import { ManxError } from "../core/index.ts";
-import type {
-  CallFailure,
-  Divergence,
-  GuardRefusal,
-  GuardResult,
-  Refused,
+import {
+  type CallFailure,
+  type Divergence,
+  finalError,
+  type GuardRefusal,
+  type GuardResult,
+  type Refused,
+  refusalHeaders,
 } from "../policy/index.ts";
+import type { CountedTokens, Ending } from "../stream/index.ts";
 import type { AdmissionDesk, Ticket } from "./admission-desk.ts";
 import { CallIntent, type ClientRequest } from "./call-intent.ts";
 import { CallRun } from "./call-run.ts";
@@ -34,14 +37,12 @@ import {
   withChecks,
 } from "./guardrails/index.ts";
 import { refusalHead } from "./headers.ts";
-import type { CountedTokens } from "./json-observer.ts";
 import type { GatewayLimits } from "./limits.ts";
 import type { ModelRoutes } from "./model-routes.ts";
-import type { Ending } from "./observer.ts";
 import type { Reception } from "./reception.ts";
 import type { Route } from "./routes.ts";
 import { addRequestId, type CallIdentity, CallNotes, type Seeing } from "./seeing/index.ts";
-import { finalError, type Outcome, outcomeOf, refusalHeaders } from "./upstream-fault.ts";
+import { type Outcome, outcomeOf } from "./upstream-fault.ts";
 import type { Visitor } from "./visitor.ts";
 
 export interface ExchangeContext {

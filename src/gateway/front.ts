@@ -3,8 +3,8 @@
  * goes on; whatever it asks for, only the configured upstream is reached.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { isManxError, ManxError, toManxError } from "../core/index.ts";
-import { type ErrorDialect, readBody, sendError, sendJson } from "../http/index.ts";
+import { type ErrorDialect, isManxError, ManxError, toManxError } from "../core/index.ts";
+import { readBody, sendError, sendJson } from "../http/index.ts";
 import { VERSION } from "../version.ts";
 import { refuseEncoded } from "./call-intent.ts";
 import { answerEnd, ownEnd } from "./early-end.ts";

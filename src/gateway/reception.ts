@@ -14,7 +14,19 @@
  * a whole may be WHOLE_BYTES_MAX.
  */
 import { ManxError, toManxError } from "../core/index.ts";
-import type { StreamFormat, UpstreamError } from "../stream/index.ts";
+import { incompleteError } from "../policy/index.ts";
+import {
+  type BodyObserver,
+  type CountedTokens,
+  type Ending,
+  errorInJson,
+  isCutShort,
+  type StreamFormat,
+  StreamObserver,
+  Transcript,
+  type UpstreamError,
+  usageInJson,
+} from "../stream/index.ts";
 import { TranslatingSource, translateRefusal, translateWhole } from "./answer-translator.ts";
 import type { AttemptSink, Fault } from "./attempt.ts";
 import {
@@ -22,15 +34,11 @@ import {
   PassingSource,
   type Prefill,
   promptTokens,
-  Transcript,
 } from "./continuation/index.ts";
 import { type ResponseHead, responseHead, translatedHead } from "./headers.ts";
-import { isCutShort } from "./json-end-check.ts";
-import { type CountedTokens, errorInJson, JsonObserver, usageInJson } from "./json-observer.ts";
-import type { BodyObserver, Ending } from "./observer.ts";
-import { type OutgoingSource, StreamObserver } from "./stream-observer.ts";
+import { JsonObserver } from "./json-observer.ts";
+import type { OutgoingSource } from "./outgoing-source.ts";
 import type { Translation } from "./translation.ts";
-import { incompleteError } from "./upstream-fault.ts";
 
 export interface ReceptionEvents {
   sent(attempt: number, nowUs: number): void;

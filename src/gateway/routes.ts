@@ -2,8 +2,7 @@
  * The paths that the gateway forwards: a closed list, matched exactly, so that no request can reach another part of the
  * upstream by an odd path. A route's name is also its metric label, which bounds that label.
  */
-import { ManxError } from "../core/index.ts";
-import type { ErrorDialect } from "../http/index.ts";
+import { type ErrorDialect, ManxError } from "../core/index.ts";
 import type { StreamFormat } from "../stream/index.ts";
 
 export interface Route {

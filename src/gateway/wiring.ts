@@ -3,8 +3,8 @@
  * makes another wiring that takes over what has not changed; calls that run keep the one that they began with.
  */
 import { type Clock, Random } from "../clock/index.ts";
-import { AttemptBudget, type CallRoute, HedgeGovernor, Target } from "../policy/index.ts";
-import type { GatewayConfig, ModelConfig, PolicyConfig, UpstreamConfig } from "./config/index.ts";
+import { makeCallRoute, Target } from "../policy/index.ts";
+import type { GatewayConfig, ModelConfig, UpstreamConfig } from "./config/index.ts";
 import { type Line, type ModelRoute, ModelRoutes } from "./model-routes.ts";
 import { Network } from "./transport/network.ts";
 import { Upstream } from "./upstream.ts";
@@ -16,11 +16,6 @@ export interface Wiring {
   /** Outlives every wiring. */
   readonly network: Network;
 }
-
-/** Extra attempts that may be saved up. */
-const SAVED_MAX = 20;
-/** Of a route with so few calls that their share would leave failovers out. */
-const RETRIES_PER_MINUTE = 6;
 
 /** @throws MANX_URL, MANX_SECRET_MISSING, MANX_FILE_UNREADABLE; nothing is left open then. */
 export function wire(config: GatewayConfig, clock: Clock, before?: Wiring): Wiring {
@@ -81,26 +76,8 @@ function routeOf(model: ModelConfig, { config, upstreams, index }: RouteParts): 
     });
   });
   const { name, cacheMarks } = model;
-  return { name, call: callRouteOf(policy, targets, index), lines, policy, cacheMarks };
-}
-
-function callRouteOf(policy: PolicyConfig, targets: readonly Target[], index: number): CallRoute {
-  const { retry, hedge } = policy;
-  // Hedges are earned first: their share then holds from the first call on.
-  const hedges = new AttemptBudget({ share: hedge?.share ?? 0, callsMax: SAVED_MAX, fill: 0 });
-  return {
-    policy,
-    targets,
-    retries: new AttemptBudget({
-      share: retry.share,
-      callsMax: SAVED_MAX,
-      fill: 1,
-      floorPerMinute: retry.share === 0 ? 0 : RETRIES_PER_MINUTE,
-    }),
-    hedges,
-    hedger: hedge === null ? null : new HedgeGovernor(hedge, hedges),
-    random: new Random(index + 1, "call routes"),
-  };
+  const call = makeCallRoute(policy, targets, new Random(index + 1, "call routes"));
+  return { name, call, lines, policy, cacheMarks };
 }
 
 function isSameUpstream(a: UpstreamConfig, b: UpstreamConfig): boolean {

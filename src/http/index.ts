@@ -1,4 +1,4 @@
 /** What every HTTP server of Manx needs on node:http: listening, bounded bodies, whole answers. */
-export { type ErrorDialect, errorBody, sendError, sendJson } from "./answer.ts";
+export { sendError, sendJson } from "./answer.ts";
 export { parseJsonObject, readBody } from "./body.ts";
 export { close, type ListenOptions, listen } from "./listen.ts";

@@ -1,4 +1,5 @@
 /** Bytes to frames to canonical events: one decoder per wire format. */
+export * from "./answer/index.ts";
 /** The way back, for servers. */
 export { CHAT_DONE, type ChatHead, encodeChatChunk } from "./chat-encoder.ts";
 /** How a response stands or has ended, its usage and tool calls. */
@@ -7,6 +8,7 @@ export type { Completion, CompletionState } from "./completion.ts";
 export { JsonSealer } from "./json-sealer.ts";
 /** Whether a running stream lives, and whether it gets on. */
 export * from "./live-progress.ts";
+export * from "./request/index.ts";
 export { SseDecoder, type SseFrame } from "./sse-decoder.ts";
 /** Times of a stream: TTFB, TTFT, ITL, TPOT, stalls. */
 export { STALL_MIN_US, type Stalls, stallThresholdUs } from "./stalls.ts";
@@ -35,5 +37,4 @@ export {
   type TimelineOptions,
   type TokenCounter,
 } from "./timeline.ts";
-export type { TokenUsage } from "./token-usage.ts";
 export { readWireError } from "./wire-error.ts";

@@ -1,11 +1,10 @@
 /** An answer in two parts is to its reader what it would have been in one, wherever the first part was cut. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createDecoder, createEncoder, type StreamFormat } from "../../stream/index.ts";
+import { createDecoder, createEncoder, type StreamFormat, Transcript } from "../../stream/index.ts";
 import { ContinuedSource } from "./continued-source.ts";
 import { PassingSource } from "./passing-source.ts";
 import { canBePrefilled, prefillBody, prefillOf } from "./prefill.ts";
-import { Transcript } from "./transcript.ts";
 
 /** A whole stream that says these words. */
 function streamOf(format: StreamFormat, id: string, words: readonly string[]): Buffer {

@@ -15,7 +15,7 @@ import {
   type TokenUsage,
 } from "../../stream/index.ts";
 import { convertUsage } from "../../stream/wire-words.ts";
-import type { OutgoingSource } from "../stream-observer.ts";
+import type { OutgoingSource } from "../outgoing-source.ts";
 import type { Prefill } from "./prefill.ts";
 
 export interface ContinuedOptions {

@@ -2,4 +2,3 @@
 export { type ContinuedOptions, ContinuedSource, promptTokens } from "./continued-source.ts";
 export { PassingSource } from "./passing-source.ts";
 export { canBePrefilled, type Prefill, prefillBody, prefillOf } from "./prefill.ts";
-export { Transcript } from "./transcript.ts";

@@ -7,7 +7,7 @@ import {
   type StreamFormat,
 } from "../../stream/index.ts";
 import { FrameSplitter } from "../frame-splitter.ts";
-import type { OutgoingSource } from "../stream-observer.ts";
+import type { OutgoingSource } from "../outgoing-source.ts";
 
 const FRAME_BYTES_MAX = 1024 * 1024;
 const CREATED = /"created"\s*:\s*(\d{1,12})/;

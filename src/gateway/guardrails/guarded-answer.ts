@@ -9,7 +9,7 @@
  * Invariant: of `onEnd`, `onFailure` and `onRefused` exactly one reaches the caller's side, unless it has left before; by
  * then no check runs. A unit is a frame of an event stream, the whole of another answer.
  */
-import type { Cancel, Clock } from "../../clock/index.ts";
+import { type Cancel, type Clock, DueTimer } from "../../clock/index.ts";
 import { Fifo, type ManxError, toManxError } from "../../core/index.ts";
 import {
   type CallFailure,
@@ -21,12 +21,10 @@ import {
   type GuardTax,
   type Verdict,
 } from "../../policy/index.ts";
-import { createDecoder, type StreamDecoder } from "../../stream/index.ts";
+import { createDecoder, type Ending, type StreamDecoder } from "../../stream/index.ts";
 import type { CallRunEvents, FailureFacts } from "../call-run-events.ts";
-import { DueTimer } from "../due-timer.ts";
 import { FrameSplitter, framesOf } from "../frame-splitter.ts";
 import { findHeader } from "../headers.ts";
-import type { Ending } from "../observer.ts";
 import type { Route } from "../routes.ts";
 import { piecesOf, wholeText } from "./answer-pieces.ts";
 import type { CheckCaller } from "./checker.ts";

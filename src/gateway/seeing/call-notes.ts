@@ -1,8 +1,7 @@
 /** What is noted of one request while it runs, until it becomes its record. The first outcome counts. */
 import type { ErrorCode } from "../../core/index.ts";
 import type { RefusalReason } from "../../policy/index.ts";
-import type { StreamMetrics } from "../../stream/index.ts";
-import type { CountedTokens } from "../json-observer.ts";
+import type { CountedTokens, StreamMetrics } from "../../stream/index.ts";
 import type { Outcome } from "../upstream-fault.ts";
 import type { CallIdentity } from "./call-identity.ts";
 import {

@@ -5,8 +5,7 @@
  */
 import type { ErrorCode } from "../../core/index.ts";
 import type { AttemptRecord, Divergence, GuardTax, RefusalReason } from "../../policy/index.ts";
-import type { StreamMetrics } from "../../stream/index.ts";
-import type { CountedTokens } from "../json-observer.ts";
+import type { CountedTokens, StreamMetrics } from "../../stream/index.ts";
 import type { ConnectionMarks } from "../transport/connection-marks.ts";
 import type { Outcome } from "../upstream-fault.ts";
 import type { CallIdentity } from "./call-identity.ts";

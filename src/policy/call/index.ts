@@ -4,6 +4,7 @@ export type { AttemptEnd, AttemptRecord, BeginCause } from "./attempt-record.ts"
 export type { BreakerState } from "./breaker.ts";
 export { Call } from "./call.ts";
 export type { CallDecision, CallFailure } from "./call-decision.ts";
+export { finalError, incompleteError, refusalHeaders } from "./call-error.ts";
 export {
   type BreakerPolicy,
   CALL_POLICY,
@@ -17,6 +18,7 @@ export {
 export type { CallRequest, CallRoute } from "./call-request.ts";
 export { type Failure, type FailureKind, plainFailure } from "./failure.ts";
 export { HedgeGovernor, type HedgeRefusal } from "./hedge-governor.ts";
+export { makeCallRoute } from "./make-call-route.ts";
 export { type HeaderReader, readRetryAfterUs } from "./retry-after.ts";
 export {
   forecastRetries,

@@ -19,7 +19,7 @@ export type Ending =
 
 export interface BodyObserver {
   /** @param bytes of one read. */
-  push(bytes: Buffer, nowUs: number): void;
+  push(bytes: Uint8Array, nowUs: number): void;
   /** Also where the body was cut; the first call counts. */
   end(nowUs: number): Ending;
 }

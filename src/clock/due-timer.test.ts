@@ -1,7 +1,9 @@
 import { connect, createServer } from "node:net";
 import { describe, expect, it } from "vitest";
-import { type Clock, realClock, SimClock } from "../clock/index.ts";
+import type { Clock } from "./clock.ts";
 import { DueTimer } from "./due-timer.ts";
+import { realClock } from "./real-clock.ts";
+import { SimClock } from "./sim-clock.ts";
 
 describe("a due timer", () => {
   it("fires at the earliest of its instants, once, and not after it was stopped", () => {

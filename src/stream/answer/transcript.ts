@@ -2,7 +2,8 @@
  * What a streamed answer has said so far, as long as that is one plain text: what another attempt can be given to go on
  * with. Anything else in it (reasoning, a refusal, a tool call, a second choice) ends that for good.
  */
-import { isOutput, type StreamEvent, type TokenUsage } from "../../stream/index.ts";
+import { isOutput, type StreamEvent } from "../stream-event.ts";
+import type { TokenUsage } from "../token-usage.ts";
 
 /** A longer text is not kept: to compute it again would cost more than its rest is worth. */
 const CHARS_MAX = 512 * 1024;

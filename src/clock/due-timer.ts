@@ -5,7 +5,7 @@
  * A process that was busy runs its timers before it reads its sockets, and would take its own delay for an upstream's
  * silence. So a timer that is late lets the sockets be read first.
  */
-import type { Cancel, Clock } from "../clock/index.ts";
+import type { Cancel, Clock } from "./clock.ts";
 
 /** Later than this is no matter of a timer's grain. */
 const LATE_US = 10_000;

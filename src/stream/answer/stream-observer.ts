@@ -1,33 +1,18 @@
 /** An event stream in a wire format that can be decoded: whether it was whole, how it gets on, and its times. */
-import {
-  type Completion,
-  createDecoder,
-  isOutput,
-  isProgress,
-  isThinkingAfter,
-  type StreamEvent,
-  type StreamFormat,
-  type StreamMetrics,
-  StreamTimeline,
-  type TokenUsage,
-  type UpstreamError,
-} from "../stream/index.ts";
-import type { Transcript } from "./continuation/transcript.ts";
-import type { BodyObserver, Ending } from "./observer.ts";
+import type { Completion } from "../completion.ts";
+import { isThinkingAfter } from "../live-progress.ts";
+import { createDecoder, type DecodableFormat } from "../stream-decoder.ts";
+import { isOutput, isProgress, type StreamEvent, type UpstreamError } from "../stream-event.ts";
+import { type StreamMetrics, StreamTimeline } from "../timeline.ts";
+import type { TokenUsage } from "../token-usage.ts";
+import type { BodyObserver, Ending } from "./body-observer.ts";
+import type { Transcript } from "./transcript.ts";
 
 /** A decoder, or what decodes on the way to something else. */
 export interface EventSource {
-  push(bytes: Buffer, atUs: number): readonly StreamEvent[];
+  push(bytes: Uint8Array, atUs: number): readonly StreamEvent[];
   end(atUs: number): readonly StreamEvent[];
   readonly completion: Completion;
-}
-
-/** What decodes on the way to the caller's bytes. */
-export interface OutgoingSource extends EventSource {
-  /** What has become ready for the caller since the last call. */
-  take(): Buffer;
-  /** After `end`: something was lost, or the upstream has not finished; the caller must be told. */
-  readonly isBroken: boolean;
 }
 
 /** Bounds memory, and the work at the end of a stream: about an hour of tokens at 30 a second. */
@@ -51,7 +36,7 @@ export class StreamObserver implements BodyObserver {
    * @param intendedUs when the request came; the clock of every instant here stands still while the client holds up.
    * @param transcript what was said, where it may have to be gone on with.
    */
-  constructor(source: EventSource | StreamFormat, intendedUs: number, transcript?: Transcript) {
+  constructor(source: EventSource | DecodableFormat, intendedUs: number, transcript?: Transcript) {
     this.transcript = transcript;
     this.#source = typeof source === "string" ? createDecoder(source) : source;
     this.#timeline = new StreamTimeline({
@@ -69,7 +54,7 @@ export class StreamObserver implements BodyObserver {
     this.error = undefined;
   }
 
-  push(bytes: Buffer, nowUs: number): void {
+  push(bytes: Uint8Array, nowUs: number): void {
     this.hasProgress = false;
     if (this.#ending !== undefined) return;
     try {

@@ -10,8 +10,8 @@ const HELD_BYTES_MAX = 256 * 1024;
 const LF = 0x0a;
 const CR = 0x0d;
 
-export class LineGate {
-  #held: Buffer[] = [];
+export class LineGate<Bytes extends Uint8Array> {
+  #held: Bytes[] = [];
   #heldBytes = 0;
 
   #spilled = false;
@@ -22,7 +22,7 @@ export class LineGate {
   }
 
   /** Calls `out` with what may go on, in order, zero to many times. */
-  push(chunk: Buffer, out: (part: Buffer) => void): void {
+  push(chunk: Bytes, out: (part: Bytes) => void): void {
     const last = chunk[chunk.length - 1];
     if (last === undefined) return;
     if (last === LF || last === CR) {
@@ -35,9 +35,9 @@ export class LineGate {
     if (lineEnd > 0) {
       this.flush(out);
       this.#spilled = false;
-      out(chunk.subarray(0, lineEnd));
+      out(chunk.subarray(0, lineEnd) as Bytes);
     }
-    const rest = lineEnd > 0 ? chunk.subarray(lineEnd) : chunk;
+    const rest = lineEnd > 0 ? (chunk.subarray(lineEnd) as Bytes) : chunk;
     this.#held.push(rest);
     this.#heldBytes += rest.length;
     if (this.#heldBytes > HELD_BYTES_MAX) {
@@ -47,7 +47,7 @@ export class LineGate {
   }
 
   /** The stream has ended well: what is left was its last line. */
-  flush(out: (part: Buffer) => void): void {
+  flush(out: (part: Bytes) => void): void {
     if (this.#heldBytes === 0) return;
     const held = this.#held;
     this.drop();

@@ -8,7 +8,7 @@ const OPEN = new Set([0x7b, 0x5b]);
 const CLOSE = new Set([0x7d, 0x5d]);
 
 /** @returns false for a text that is no object or list: about its end nothing can be said. */
-export function isCutShort(body: Buffer): boolean {
+export function isCutShort(body: Uint8Array): boolean {
   let depth = 0;
   for (let at = 0; at < body.length; at += 1) {
     const byte = body[at]!;
@@ -22,7 +22,7 @@ export function isCutShort(body: Buffer): boolean {
 }
 
 /** @returns where the string that begins at `start` has its last quote; −1 if it has none. */
-function stringEnd(body: Buffer, start: number): number {
+function stringEnd(body: Uint8Array, start: number): number {
   for (let at = body.indexOf(QUOTE, start + 1); at >= 0; at = body.indexOf(QUOTE, at + 1)) {
     let escapes = at;
     while (body[escapes - 1] === BACKSLASH) escapes -= 1;

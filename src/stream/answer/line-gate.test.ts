@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { LineGate } from "./line-gate.ts";
 
 function run(parts: readonly Buffer[], end: "flush" | "drop"): Buffer[] {
-  const gate = new LineGate();
+  const gate = new LineGate<Buffer>();
   const out: Buffer[] = [];
   const keep = (part: Buffer): void => {
     out.push(part);
@@ -44,7 +44,7 @@ describe("LineGate", () => {
   });
 
   it("lets a line beyond its bound through in parts, and knows that nothing can follow then", () => {
-    const gate = new LineGate();
+    const gate = new LineGate<Buffer>();
     let outBytes = 0;
     for (let i = 0; i < 20; i += 1) {
       gate.push(Buffer.alloc(64 * 1024, "x"), (part) => {

@@ -1,11 +1,12 @@
 /**
- * What the gateway has to know of a request's body, read off its top level without parsing the rest: which model, whether
+ * What a proxy has to know of a request's body, read off its top level without parsing the rest: which model, whether
  * it streams, how long the answer may be, whether it may be computed twice. The bytes stay as they are; the span of the
  * model's name allows it to be replaced. A prompt of 200 KB is skipped string by string, at the speed of `indexOf`.
  *
  * A body that can be read in two ways is refused: two keys of one name may mean one model here and another upstream.
  */
-import { ManxError } from "../core/index.ts";
+import { ManxError } from "../../core/index.ts";
+import { bytesText } from "../bytes-text.ts";
 
 export interface Span {
   /** First byte, and the one after the last; quotes included. */
@@ -23,6 +24,8 @@ export interface RequestPeek {
   /** `store` as given; undefined if it is not. */
   readonly store: boolean | undefined;
   readonly isBackground: boolean;
+  /** A conversation that the provider keeps: each call adds to it. */
+  readonly hasConversation: boolean;
   /** The list of tools, to be looked at when needed. */
   readonly toolsSpan: Span | undefined;
 }
@@ -40,7 +43,7 @@ const KEYS_MAX = 256;
 const MODEL_BYTES_MAX = 512;
 
 /** @throws MANX_REQUEST_INVALID if the body is no JSON object, or a key that matters here stands in it twice. */
-export function peekRequest(body: Buffer): RequestPeek {
+export function peekRequest(body: Uint8Array): RequestPeek {
   const spans = new TopLevel(body).spans();
   const modelSpan = spans.get("model");
   return {
@@ -55,37 +58,25 @@ export function peekRequest(body: Buffer): RequestPeek {
     ),
     store: readFlag(body, spans.get("store")),
     isBackground: readFlag(body, spans.get("background")) === true,
+    hasConversation: isSet(body, spans.get("conversation")),
     toolsSpan: spans.get("tools"),
   };
 }
 
-/** The body with another model's name; shares the rest. */
-export function replaceModel(body: Buffer, span: Span, model: string): Buffer {
-  const name = Buffer.from(JSON.stringify(model));
-  return Buffer.concat([body.subarray(0, span.start), name, body.subarray(span.end)]);
+/** The body with another model's name. */
+export function replaceModel(body: Uint8Array, span: Span, model: string): Uint8Array {
+  const name = new TextEncoder().encode(JSON.stringify(model));
+  const rest = body.subarray(span.end);
+  const replaced = new Uint8Array(span.start + name.length + rest.length);
+  replaced.set(body.subarray(0, span.start));
+  replaced.set(name, span.start);
+  replaced.set(rest, span.start + name.length);
+  return replaced;
 }
 
-/** Tools that the provider itself runs, such as a web search: to repeat the call repeats what they do. */
-export function hasServerTools(body: Buffer, span: Span | undefined): boolean {
-  if (span === undefined) return false;
-  try {
-    const tools: unknown = JSON.parse(body.toString("utf8", span.start, span.end));
-    return Array.isArray(tools) && tools.some(isServerTool);
-  } catch {
-    // What cannot be read might be anything.
-    return true;
-  }
-}
-
-function isServerTool(tool: unknown): boolean {
-  if (typeof tool !== "object" || tool === null) return true;
-  const { type } = tool as { type?: unknown };
-  return type !== undefined && type !== "function" && type !== "custom";
-}
-
-function readModel(body: Buffer, span: Span): string {
+function readModel(body: Uint8Array, span: Span): string {
   const length = span.end - span.start;
-  const text = body.toString("utf8", span.start, span.end);
+  const text = bytesText(body, span.start, span.end);
   if (body[span.start] === QUOTE && length <= MODEL_BYTES_MAX) {
     try {
       return JSON.parse(text) as string;
@@ -96,24 +87,28 @@ function readModel(body: Buffer, span: Span): string {
   throw invalid("model", "a name", text.slice(0, 80));
 }
 
-function readFlag(body: Buffer, span: Span | undefined): boolean | undefined {
+function readFlag(body: Uint8Array, span: Span | undefined): boolean | undefined {
   if (span === undefined) return undefined;
-  const text = body.toString("latin1", span.start, span.end);
+  const text = bytesText(body, span.start, span.end);
   return text === "true" ? true : text === "false" ? false : undefined;
 }
 
-function readCount(body: Buffer, span: Span | undefined): number | undefined {
+function isSet(body: Uint8Array, span: Span | undefined): boolean {
+  return span !== undefined && bytesText(body, span.start, span.end) !== "null";
+}
+
+function readCount(body: Uint8Array, span: Span | undefined): number | undefined {
   if (span === undefined) return undefined;
-  const count = Number(body.toString("latin1", span.start, Math.min(span.end, span.start + 24)));
+  const count = Number(bytesText(body, span.start, Math.min(span.end, span.start + 24)));
   return Number.isSafeInteger(count) && count >= 0 ? count : undefined;
 }
 
 /** Walks over the outermost object of a JSON text. */
 class TopLevel {
-  readonly #body: Buffer;
+  readonly #body: Uint8Array;
   #at = 0;
 
-  constructor(body: Buffer) {
+  constructor(body: Uint8Array) {
     this.#body = body;
   }
 
@@ -149,7 +144,7 @@ class TopLevel {
     for (;;) {
       const byte = body[this.#at];
       if (byte === undefined) throw this.#broken("more");
-      if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return byte;
+      if (!isBlank(byte)) return byte;
       this.#at += 1;
     }
   }
@@ -161,14 +156,14 @@ class TopLevel {
 
   #expectEnd(): void {
     const rest = this.#body.subarray(this.#at);
-    if (rest.length > 0 && rest.toString("latin1").trim() !== "") throw this.#broken("the end");
+    if (rest.some((byte) => !isBlank(byte))) throw this.#broken("the end");
   }
 
   #key(): string {
     if (this.#next() !== QUOTE) throw this.#broken("a key");
     const start = this.#at;
     this.#skipString();
-    const text = this.#body.toString("utf8", start, this.#at);
+    const text = bytesText(this.#body, start, this.#at);
     if (!text.includes("\\")) return text.slice(1, -1);
     // "mod\u0065l" is the same key.
     try {
@@ -232,6 +227,10 @@ class TopLevel {
       expected,
     });
   }
+}
+
+function isBlank(byte: number): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
 /** Letters, digits and signs: what numbers, true, false and null are made of. */
