@@ -298,6 +298,27 @@ export const ERROR_TABLE = {
     exit: 1,
     hint: "see the cause; make branches optional that the result can do without",
   },
+  MANX_WARM_UP_INVALID: {
+    summary: "start-up work, or a store for its results, that cannot be",
+    exit: 2,
+    hint: "see docs/how-to/warm-up.md",
+  },
+  MANX_NOT_WARM: {
+    summary: "something that a call needs is not there and could not be made",
+    exit: 1,
+    status: 503,
+    hint: "report() of the warm-up says what has failed; it is tried again by itself",
+  },
+  MANX_SCHEMA_INVALID: {
+    summary: "a JSON Schema that cannot be compiled ahead",
+    exit: 2,
+    hint: "mend the schema; everything that it refers to has to stand in it",
+  },
+  MANX_VALIDATORS_STALE: {
+    summary: "compiled validators do not match their schemas any more",
+    exit: 1,
+    hint: "run manx precompile again without --check",
+  },
   MANX_UPSTREAM_ERROR: {
     summary: "the upstream has answered with an error",
     exit: 1,

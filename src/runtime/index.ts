@@ -31,3 +31,5 @@ export { type CallTimes, resultMessages, type ToolResult } from "./tool-result.t
 /** From the user's input to the answer. */
 export { Turn, type TurnOptions } from "./turn.ts";
 export type { TurnCounts } from "./turn-counts.ts";
+/** Start-up work, proved before the first call. */
+export * from "./warm-up/index.ts";

@@ -1,0 +1,14 @@
+/** Start-up work as a graph: ready means warm, and what was paid for being cold is told. */
+export { ClassedLatency } from "./classed-latency.ts";
+export {
+  type ColdCall,
+  type ColdCallOptions,
+  type ColdMark,
+  type StartCause,
+  TEMPERATURES,
+  type Temperature,
+} from "./cold-call.ts";
+export type { ItemStatus } from "./item-life.ts";
+export type { WarmItem } from "./warm-item.ts";
+export type { WarmItemReport, WarmReport } from "./warm-report.ts";
+export { WARM_UP_HEADERS, WarmUp, type WarmUpOptions } from "./warm-up.ts";

@@ -1,0 +1,308 @@
+/**
+ * One item of a warm-up from cold to warm and on: one run at a time however many ask for it, tried again with growing
+ * pauses, refreshed behind the value that serves, cold again when its time is over.
+ *
+ *     idle ─► waiting ─► running ─┬─► ready ◄─► refreshed behind; stale while that fails; expired when unused too long
+ *                ▲                └─► failed ─► tried again, after a pause or when what it needs has come
+ *                └──────────────────────┘
+ *
+ * Invariants: there is one flight at most; a failed refresh never takes a value away; it holds one timer at most.
+ */
+import type { Cancel, Clock } from "../../clock/index.ts";
+import { ManxError } from "../../core/index.ts";
+import { NO_SPAN, type OpenSpan } from "../../trace/index.ts";
+import type { Deadline } from "../deadline.ts";
+import { type Ending, Execution, GRACE_US } from "../execution.ts";
+import type { Slots } from "../slots.ts";
+import type { CheckedItem } from "./warm-item.ts";
+
+/** What the items of a warm-up share. */
+export interface ItemHost {
+  readonly clock: Clock;
+  /** Of the warm-up's whole life; refreshes and later tries run under it. */
+  readonly life: Deadline;
+  readonly slots: Slots;
+  readonly attemptsMax: number;
+  readonly span: OpenSpan;
+  /** Values of these items; rejects with a `NeedFailed`. */
+  readonly inputsOf: (item: CheckedItem) => Promise<Readonly<Record<string, never>>>;
+  readonly settled: (life: ItemLife, what: "proved" | "changed" | "failed") => void;
+}
+
+export type ItemStatus =
+  /** Nobody has asked for it. */
+  | "idle"
+  | "waiting"
+  | "running"
+  | "ready"
+  /** Ready, with a value whose refresh has failed. */
+  | "stale"
+  /** Was ready, and was not used for too long. */
+  | "expired"
+  | "failed"
+  /** What it needs has failed. */
+  | "skipped";
+
+/** When its first good run was, or its last bad one; µs on the clock. */
+export interface ItemTimes {
+  readonly startUs: number;
+  /** The run had answered; then came the proof. Null if it did not. */
+  readonly ranUs: number | null;
+  readonly endUs: number;
+}
+
+const BACK_OFF_FIRST_US = 250_000;
+const BACK_OFF_MOST_US = 30_000_000;
+
+export class ItemLife {
+  readonly item: CheckedItem;
+  readonly #host: ItemHost;
+  #value: { readonly held: unknown } | undefined;
+  #flight: Promise<unknown> | undefined;
+  #isRunning = false;
+  #provedUs = 0;
+  #usedUs = 0;
+  #error: unknown;
+  #retryUs = 0;
+  #staleSinceUs: number | undefined;
+  #cancelTimer: Cancel | undefined;
+  #span: OpenSpan = NO_SPAN;
+  attempts = 0;
+  /** Since the last proof. */
+  failures = 0;
+  refreshes = 0;
+  times: ItemTimes | undefined;
+
+  constructor(item: CheckedItem, host: ItemHost) {
+    this.item = item;
+    this.#host = host;
+  }
+
+  get status(): ItemStatus {
+    if (this.isWarm) return this.#staleSinceUs === undefined ? "ready" : "stale";
+    if (this.#flight !== undefined) return this.#isRunning ? "running" : "waiting";
+    if (this.failures > 0) return this.#error instanceof NeedFailed ? "skipped" : "failed";
+    return this.#value === undefined ? "idle" : "expired";
+  }
+
+  /** Serves at once. */
+  get isWarm(): boolean {
+    return this.#value !== undefined && !this.#isExpired && this.staleUs <= this.item.staleMaxUs;
+  }
+
+  /** It was warm before, so that whoever waits now waits because it was not used. */
+  get wasWarm(): boolean {
+    return this.#value !== undefined;
+  }
+
+  /** µs since the first refresh of a row that failed; 0 if the last one went well. */
+  get staleUs(): number {
+    return this.#staleSinceUs === undefined ? 0 : this.#host.clock.nowUs() - this.#staleSinceUs;
+  }
+
+  get error(): unknown {
+    return this.failures > 0 ? this.#error : undefined;
+  }
+
+  /** For those that had to wait for it. */
+  get span(): OpenSpan {
+    return this.#span;
+  }
+
+  /** At once if it is warm. @throws MANX_NOT_WARM if its run fails, or has failed and it is too early for another. */
+  get(): Promise<unknown> {
+    const nowUs = this.#host.clock.nowUs();
+    if (this.isWarm) {
+      this.#usedUs = nowUs;
+      return Promise.resolve(this.#value?.held);
+    }
+    if (this.#flight !== undefined) return this.#flight;
+    const isTooEarly = this.failures > 0 && nowUs < this.#retryUs;
+    if (isTooEarly) return Promise.reject(this.#notWarm());
+    return this.begin(this.#host.life);
+  }
+
+  /** Runs it now, unless that is being done. The promise may be left alone. */
+  begin(parent: Deadline): Promise<unknown> {
+    if (this.#flight !== undefined) return this.#flight;
+    this.#cancelTimer?.();
+    const flight = this.#fly(parent);
+    flight.catch(() => {});
+    this.#flight = flight;
+    return flight;
+  }
+
+  /** Something that it needs has a new value, or has come after this has given up for it. */
+  needCame(name: string, isNew: boolean): void {
+    const gaveUp = this.#error instanceof NeedFailed && this.#error.need === name;
+    if (gaveUp || (isNew && this.#value !== undefined)) this.begin(this.#host.life);
+  }
+
+  close(): void {
+    this.#cancelTimer?.();
+  }
+
+  get #isExpired(): boolean {
+    const { livesUs } = this.item;
+    if (!Number.isFinite(livesUs)) return false;
+    return this.#host.clock.nowUs() >= Math.max(this.#provedUs, this.#usedUs) + livesUs;
+  }
+
+  async #fly(parent: Deadline): Promise<unknown> {
+    const { clock } = this.#host;
+    try {
+      const inputs = await this.#host.inputsOf(this.item);
+      await this.#place(parent);
+      const value = await this.#run(inputs, parent);
+      this.#proved(value);
+      return value;
+    } catch (error) {
+      this.#failed(error);
+      throw this.#notWarm();
+    } finally {
+      this.#isRunning = false;
+      this.#arm(clock.nowUs());
+    }
+  }
+
+  #place(parent: Deadline): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const { signal } = parent;
+      if (parent.isOver) {
+        reject(signal.reason);
+        return;
+      }
+      let leave: Cancel | undefined;
+      const onAbort = (): void => {
+        leave?.();
+        reject(signal.reason);
+      };
+      signal.addEventListener("abort", onAbort, { once: true });
+      leave = this.#host.slots.take(this.item.resource, () => {
+        signal.removeEventListener("abort", onAbort);
+        resolve();
+      });
+    });
+  }
+
+  #run(inputs: Readonly<Record<string, never>>, parent: Deadline): Promise<unknown> {
+    const { item } = this;
+    const { clock, slots } = this.#host;
+    const startUs = clock.nowUs();
+    let ranUs: number | null = null;
+    this.#isRunning = true;
+    this.attempts += 1;
+    this.#span = this.#host.span.begin("startup", item.name, { phase: item.serves });
+    return new Promise((resolve, reject) => {
+      const limits = { within: item.withinUs, graceUs: GRACE_US };
+      const execution = new Execution(parent, limits, {
+        run: async (deadline) => {
+          const value = await item.run(inputs, deadline);
+          ranUs = clock.nowUs();
+          await prove(item, value, deadline);
+          return value;
+        },
+        settled: (ending) => {
+          if (this.#value === undefined) this.times = { startUs, ranUs, endUs: clock.nowUs() };
+          const error = errorOf(ending, item);
+          if (ending.kind === "value") {
+            this.#span.end();
+            resolve(ending.value);
+          } else {
+            this.#span.fail(error);
+            reject(error);
+          }
+        },
+        released: () => slots.give(item.resource),
+      });
+      execution.begin();
+    });
+  }
+
+  #proved(value: unknown): void {
+    const before = this.#value;
+    this.#value = { held: value };
+    this.#provedUs = this.#host.clock.nowUs();
+    this.#staleSinceUs = undefined;
+    this.failures = 0;
+    this.#error = undefined;
+    this.#flight = undefined;
+    if (before !== undefined) this.refreshes += 1;
+    const isChanged = before !== undefined && !Object.is(before.held, value);
+    this.#host.settled(this, isChanged ? "changed" : "proved");
+  }
+
+  #failed(error: unknown): void {
+    const nowUs = this.#host.clock.nowUs();
+    this.failures += 1;
+    this.#error = error;
+    this.#flight = undefined;
+    if (this.#value !== undefined) this.#staleSinceUs ??= nowUs;
+    const pauseUs = Math.min(BACK_OFF_MOST_US, BACK_OFF_FIRST_US * 2 ** (this.failures - 1));
+    this.#retryUs = error instanceof NeedFailed ? nowUs : nowUs + pauseUs;
+    this.#host.settled(this, "failed");
+  }
+
+  /** The one timer: the next refresh, or the next try. */
+  #arm(nowUs: number): void {
+    this.#cancelTimer?.();
+    const { life, clock, attemptsMax } = this.#host;
+    if (life.isOver || this.#flight !== undefined) return;
+    const dueUs = this.#dueUs(nowUs, attemptsMax);
+    if (Number.isFinite(dueUs)) {
+      this.#cancelTimer = clock.at(dueUs, () => this.begin(life));
+    }
+  }
+
+  #dueUs(nowUs: number, attemptsMax: number): number {
+    if (this.#value !== undefined) {
+      if (this.failures === 0) return this.#provedUs + this.item.refreshEveryUs;
+      // Sooner than one that went well, so that a hiccup is soon over, and never more rarely.
+      return Math.min(nowUs + this.item.refreshEveryUs, this.#retryUs);
+    }
+    const isOver = this.failures >= attemptsMax || this.#error instanceof NeedFailed;
+    return isOver ? Number.POSITIVE_INFINITY : this.#retryUs;
+  }
+
+  #notWarm(): ManxError {
+    const error = this.#error;
+    return new ManxError("MANX_NOT_WARM", {
+      where: `item ${JSON.stringify(this.item.name)}`,
+      got: error instanceof Error ? error.message : String(error),
+      details: { failures: this.failures },
+      cause: error,
+    });
+  }
+}
+
+/** Something that an item needs is not there. */
+export class NeedFailed extends Error {
+  readonly need: string;
+
+  constructor(need: string, cause: unknown) {
+    super(`it needs ${JSON.stringify(need)}, which has failed`, { cause });
+    this.need = need;
+  }
+}
+
+async function prove(item: CheckedItem, value: unknown, deadline: Deadline): Promise<void> {
+  if (item.proof === "run") return;
+  const answer = await item.proof(value as never, deadline);
+  if (answer === false) throw new Error("its proof has failed: what was made does not work");
+}
+
+function errorOf(ending: Ending, item: CheckedItem): unknown {
+  switch (ending.kind) {
+    case "value":
+      return undefined;
+    case "threw":
+      return ending.error;
+    case "timeout":
+      return new ManxError("MANX_DEADLINE", {
+        what: ending.by === "own" ? "it took too long" : "the start's time was over",
+        where: `item ${JSON.stringify(item.name)}`,
+      });
+    case "cancelled":
+      return new DOMException(ending.why, "AbortError");
+  }
+}
