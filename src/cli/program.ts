@@ -12,6 +12,7 @@ import { addEngineCommand } from "./engine-command.ts";
 import { addGatewayCommand } from "./gateway-command.ts";
 import type { Io } from "./io.ts";
 import { addLoadCommand } from "./load-command.ts";
+import { addPrecompileCommand } from "./precompile-command.ts";
 import { addReportCommand } from "./report-command.ts";
 import { addTraceCommand } from "./trace-command.ts";
 
@@ -38,6 +39,7 @@ export function makeProgram(io: Io): Command {
   addLoadCommand(program, io);
   addReportCommand(program, io);
   addTraceCommand(program, io);
+  addPrecompileCommand(program, io);
   addConfigCommand(program, io);
   return program;
 }

@@ -30,7 +30,10 @@ export const PACKAGES_ALLOWED: Readonly<Record<string, Readonly<Record<string, s
     ioredis: "limits shared between gateways; loaded on first use",
   },
   load: { undici: "one dispatcher per target", zod: "the schema of the result document" },
-  runtime: { zod: "tools' JSON Schemas; loaded on first use" },
+  runtime: {
+    zod: "tools' JSON Schemas; loaded on first use",
+    ajv: "validators compiled ahead; loaded by manx precompile alone",
+  },
   explain: { zod: "the schema of the fitted cost" },
   cli: { commander: "the command table" },
 };
