@@ -79,6 +79,15 @@ describe("import", () => {
     expect(loaded.sort()).toEqual(["commander", "fastest-levenshtein"]);
   });
 
+  it("of an adapter loads no SDK, so that it works where another one is installed", () => {
+    const entries = packageEntries(json).filter((path) => path.startsWith("src/adapters/"));
+    expect(entries.length).toBeGreaterThan(4);
+    for (const entry of entries) {
+      const loaded = [...loadedWith(entry)].filter((name) => !name.startsWith("node:"));
+      expect(loaded.filter((name) => name !== "fastest-levenshtein")).toEqual([]);
+    }
+  });
+
   it("of what users may run in a browser loads no module of Node", () => {
     const entries = packageEntries(json).filter((path) => {
       const folder = folderOf(path) ?? "";

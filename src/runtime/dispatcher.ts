@@ -76,6 +76,8 @@ export class Dispatcher {
   #resolve: (results: readonly ToolResult[]) => void = () => {};
   readonly results: Promise<readonly ToolResult[]>;
   readonly #letGo: Cancel;
+  /** Who waits for one call alone, by its id. */
+  readonly #waiting = new Map<string, ((result: ToolResult) => void)[]>();
 
   constructor(scope: DispatchScope, trace?: StepTrace) {
     this.#scope = scope;
@@ -107,6 +109,18 @@ export class Dispatcher {
     this.#pump();
   }
 
+  /** @returns the result of the first call with this id, once it cannot change any more; undefined if there is none. */
+  result(id: string): Promise<ToolResult> | undefined {
+    const call = this.#first(id);
+    if (call === undefined) return undefined;
+    if (this.#isFinal(call)) return Promise.resolve(call.result(this.#endUs));
+    return new Promise((resolve) => {
+      const waiting = this.#waiting.get(id) ?? [];
+      waiting.push(resolve);
+      this.#waiting.set(id, waiting);
+    });
+  }
+
   /** The message has ended; further calls change nothing. */
   end(verdict: StreamVerdict): void {
     if (this.#verdict !== undefined) return;
@@ -117,7 +131,26 @@ export class Dispatcher {
       this.#plan.commit();
     } else this.#revokeAll(verdict);
     this.#pump();
+    for (const id of [...this.#waiting.keys()]) this.#answer(id);
     this.#finishIfDone();
+  }
+
+  #first(id: string): ModelCall | undefined {
+    for (const call of this.#calls.values()) if (call.id === id) return call;
+    return undefined;
+  }
+
+  /** Before the verdict even a good result may still be taken back. */
+  #isFinal({ outcome }: ModelCall): boolean {
+    return this.#verdict !== undefined && outcome !== undefined;
+  }
+
+  #answer(id: string): void {
+    const call = this.#first(id);
+    if (call === undefined || !this.#isFinal(call)) return;
+    const waiting = this.#waiting.get(id) ?? [];
+    this.#waiting.delete(id);
+    for (const resolve of waiting) resolve(call.result(this.#endUs));
   }
 
   #open(call: ModelCall): void {
@@ -330,6 +363,7 @@ export class Dispatcher {
     call.outcome = { status, text: shown, charsCut, value, endedUs: this.#nowUs() };
     if (call.run === undefined) this.#trace?.neverRan(call, status);
     this.#tell("call-end", call);
+    this.#answer(call.id);
     this.#plan.settle(call.number, status === "ok");
     this.#pump();
     this.#finishIfDone();

@@ -9,6 +9,7 @@ import {
   type StreamEvent,
 } from "../stream/index.ts";
 import { NO_SPAN, type OpenSpan } from "../trace/index.ts";
+import { AssistantMessage } from "./assistant-message.ts";
 import { Dispatcher, type DispatchScope } from "./dispatcher.ts";
 import { StepTrace } from "./step-trace.ts";
 import { type StreamVerdict, verdictOf } from "./stream-verdict.ts";
@@ -28,6 +29,7 @@ export class Step<Format extends DecodableFormat = DecodableFormat> {
   readonly #clock: Clock;
   readonly #decoder: StreamDecoder<Format>;
   readonly #dispatcher: Dispatcher;
+  readonly #assistant: AssistantMessage;
   readonly #trace: StepTrace | undefined;
   readonly #scope: DispatchScope;
 
@@ -36,7 +38,8 @@ export class Step<Format extends DecodableFormat = DecodableFormat> {
     const { model, startUs, ...decoding } = options;
     this.#scope = scope;
     this.#clock = scope.deadline.clock;
-    const decoder = createDecoder(format, decoding);
+    this.#assistant = new AssistantMessage(format);
+    const decoder = createDecoder(format, { ...decoding, tap: this.#assistant });
     this.#decoder = decoder;
     const completion = (): Completion => decoder.completion;
     this.#trace = StepTrace.begin(scope.trace, { number, format, model, startUs, completion });
@@ -103,6 +106,20 @@ export class Step<Format extends DecodableFormat = DecodableFormat> {
    */
   results(): Promise<readonly ToolResult[]> {
     return this.#dispatcher.results;
+  }
+
+  /** As `results`, of the first call with this id alone; undefined if the message has none so far. Never rejects. */
+  result(id: string): Promise<ToolResult> | undefined {
+    return this.#dispatcher.result(id);
+  }
+
+  /**
+   * The message itself in the form of this wire, to stand before `messages()` in the next request: text, calls, and what the
+   * provider wants back as it came, such as signed or encrypted reasoning. Calls without results are left out; a message
+   * that failed or broke off is none.
+   */
+  assistantMessage(): readonly object[] {
+    return this.#assistant.messages(this.#decoder.completion, this.verdict);
   }
 
   /** The results in the form of this wire, for the next request; empty if the message was not one to answer. */

@@ -2,7 +2,7 @@
 import { ManxError } from "../core/index.ts";
 import type { OpenSpan } from "../trace/index.ts";
 import { EFFECT_RULES, type Effect } from "./effect.ts";
-import { type InputCheck, readyCheck, type ToolInput } from "./input-check.ts";
+import { type InputCheck, type JsonSchema, readyCheck, type ToolInput } from "./input-check.ts";
 import { spanUs, type TimeSpan } from "./time-span.ts";
 
 /** What a run gets beside its arguments. */
@@ -30,8 +30,12 @@ export type UndoneRun =
 
 export interface ToolDefinition<Args, Result> {
   readonly name: string;
+  /** What the model reads of it. Default: nothing but its name. */
+  readonly description?: string;
   /** zod 4 or any other Standard Schema, a JSON Schema, or a function that answers the arguments or throws. */
   readonly input: ToolInput<Args>;
+  /** What the model is told of the input. Default: made from it; a function tells nothing, so its tool has to. */
+  readonly schema?: JsonSchema;
   readonly effect: Effect;
   /** Tools whose calls in the same message have to be done first. */
   readonly needs?: readonly string[];
@@ -66,6 +70,8 @@ export interface ToolDefinition<Args, Result> {
 /** A declared tool, with its defaults and in whole microseconds. */
 export interface Tool {
   readonly name: string;
+  readonly description: string | undefined;
+  readonly schema: JsonSchema | undefined;
   readonly effect: Effect;
   readonly startsEarly: boolean;
   readonly needs: readonly string[];
@@ -123,6 +129,8 @@ export function tool<Args, Result>(definition: ToolDefinition<Args, Result>): To
   }
   return {
     name,
+    description: definition.description,
+    schema: definition.schema,
     effect,
     startsEarly: rule.startsEarly && (rule.isDisposable || undo !== undefined),
     needs: definition.needs ?? [],

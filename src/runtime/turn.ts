@@ -76,6 +76,10 @@ export class Turn {
     };
   }
 
+  get tools(): ToolBox {
+    return this.#scope.tools;
+  }
+
   get counts(): Readonly<TurnCounts> {
     return this.#scope.counts;
   }

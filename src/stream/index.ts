@@ -16,6 +16,7 @@ export {
   createDecoder,
   type DecodableFormat,
   type DecoderOptions,
+  type FrameTap,
   type StreamDecoder,
   type StreamFormat,
 } from "./stream-decoder.ts";

@@ -27,6 +27,16 @@ export type DecodableFormat = StreamFormat | "gemini";
 export interface DecoderOptions extends ToolCallLimits {
   /** Largest frame; a larger one is skipped and is a fault. Default 16 MiB. */
   readonly frameBytesMax?: number;
+  /** Shown each frame that is read, before its events are there. Default: nobody. */
+  readonly tap?: FrameTap;
+}
+
+/** For whoever has to keep what the canonical events do not tell, such as a provider's own fields. */
+export interface FrameTap {
+  /** A frame that was parsed. */
+  frame(frame: JsonObject): void;
+  /** One that says the text of a choice and nothing else, and need not be parsed. */
+  text(choice: number, text: string): void;
 }
 
 export interface StreamDecoder<Format extends DecodableFormat = StreamFormat> {
@@ -83,6 +93,7 @@ class FrameDecoder<Format extends DecodableFormat> implements StreamDecoder<Form
   readonly #calls: ToolCalls;
   readonly #reader: FrameReader;
   readonly #template = new FrameTemplate();
+  readonly #tap: FrameTap | undefined;
   #hasEnded = false;
 
   constructor(format: Format, options: DecoderOptions) {
@@ -92,6 +103,7 @@ class FrameDecoder<Format extends DecodableFormat> implements StreamDecoder<Form
       format === "gemini" ? new JsonArrayDecoder(frameBytesMax) : new SseDecoder(frameBytesMax);
     this.#calls = new ToolCalls(this.#sink, options);
     this.#reader = new READERS[format](this.#sink, this.#calls);
+    this.#tap = options.tap;
   }
 
   get completion(): Completion {
@@ -137,6 +149,7 @@ class FrameDecoder<Format extends DecodableFormat> implements StreamDecoder<Form
     const template = this.#template;
     const text = template.match(frame);
     if (text !== undefined) {
+      this.#tap?.text(template.choice, text);
       sink.emit({ type: "text-delta", choice: template.choice, text });
       return;
     }
@@ -155,8 +168,10 @@ class FrameDecoder<Format extends DecodableFormat> implements StreamDecoder<Form
       return;
     }
     const value = parse(data);
-    if (isObject(value)) this.#reader.read(value, eventName);
-    else if (data.trim() === "") sink.emit({ type: "ping" });
+    if (isObject(value)) {
+      this.#tap?.frame(value);
+      this.#reader.read(value, eventName);
+    } else if (data.trim() === "") sink.emit({ type: "ping" });
     else if (eventName === "error") sink.emit(readWireError(data));
     else {
       // What it holds may be a user's words: the fault tells its size only.

@@ -34,6 +34,9 @@ export const PACKAGES_ALLOWED: Readonly<Record<string, Readonly<Record<string, s
     zod: "tools' JSON Schemas; loaded on first use",
     ajv: "validators compiled ahead; loaded by manx precompile alone",
   },
+  adapters: {
+    "@langchain/core": "its class of tool messages; loaded when a node runs, never installed",
+  },
   explain: { zod: "the schema of the fitted cost" },
   cli: { commander: "the command table" },
 };

@@ -1,0 +1,99 @@
+/**
+ * For `wrapLanguageModel({ model, middleware: manxMiddleware(turn) })`: shows the model's stream to the turn while the AI SDK
+ * reads it, so that tools of `manxTools` run from the last brace of their arguments on, and not when the message is over.
+ * What passes is not changed.
+ */
+import type { Turn } from "../../runtime/index.ts";
+import { type Part, PartFeeder } from "./part-feeder.ts";
+
+/** Parts that are read ahead of whoever reads the answer, so that a slow reader holds no tool up. */
+const AHEAD_PARTS_MAX = 256;
+
+interface CallParams {
+  readonly abortSignal?: AbortSignal | undefined;
+}
+
+interface StreamCall<Result> {
+  readonly doStream: () => PromiseLike<Result>;
+  readonly params: CallParams;
+}
+
+interface GenerateCall<Result> {
+  readonly doGenerate: () => PromiseLike<Result>;
+}
+
+/** The part of `LanguageModelV3Middleware` that is used. */
+export interface ManxMiddleware {
+  readonly specificationVersion: "v3";
+  readonly wrapStream: <Result extends { readonly stream: ReadableStream }>(
+    call: StreamCall<Result>,
+  ) => Promise<Result>;
+  readonly wrapGenerate: <Result extends Generated>(call: GenerateCall<Result>) => Promise<Result>;
+}
+
+interface Generated {
+  readonly content: readonly object[];
+  readonly finishReason: unknown;
+}
+
+/** @param turn or where to find it, for a model that is wrapped once and used by many turns; none leaves the call alone. */
+export function manxMiddleware(turn: Turn | (() => Turn | undefined)): ManxMiddleware {
+  const current = typeof turn === "function" ? turn : () => turn;
+  return {
+    specificationVersion: "v3",
+    wrapStream: async ({ doStream, params }) => {
+      const result = await doStream();
+      const now = current();
+      if (now === undefined) return result;
+      return { ...result, stream: shownTo(new PartFeeder(now), result.stream, params.abortSignal) };
+    },
+    wrapGenerate: async ({ doGenerate }) => {
+      const result = await doGenerate();
+      const now = current();
+      if (now === undefined) return result;
+      const feeder = new PartFeeder(now);
+      for (const part of result.content) feeder.take(part as Part);
+      feeder.take({ type: "finish", finishReason: result.finishReason });
+      return result;
+    },
+  };
+}
+
+function shownTo(
+  feeder: PartFeeder,
+  stream: ReadableStream<Part>,
+  signal: AbortSignal | undefined,
+): ReadableStream<Part> {
+  const reader = stream.getReader();
+  const onAbort = (): void => feeder.cancel();
+  signal?.addEventListener("abort", onAbort, { once: true });
+  if (signal?.aborted === true) onAbort();
+  const leave = (): void => signal?.removeEventListener("abort", onAbort);
+  return new ReadableStream<Part>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read();
+          if (done) {
+            leave();
+            feeder.end();
+            controller.close();
+            return;
+          }
+          feeder.take(value);
+          controller.enqueue(value);
+        } catch (error) {
+          leave();
+          feeder.end();
+          controller.error(error);
+        }
+      },
+      async cancel(reason) {
+        leave();
+        feeder.cancel();
+        await reader.cancel(reason);
+      },
+    },
+    { highWaterMark: AHEAD_PARTS_MAX },
+  );
+}

@@ -1,0 +1,113 @@
+/**
+ * The parts of an AI SDK model stream into a step. The AI SDK has read the wire already, so the step reads them as chunks
+ * of a chat completion, the smallest form that says the same. Calls that the provider runs itself are left alone.
+ */
+import type { Turn } from "../../runtime/index.ts";
+import { textOf } from "../../stream/wire-words.ts";
+import { CallDesk } from "../loop/call-desk.ts";
+
+/** A part of the stream, or of whole content; versions 2 and 3 of the model's specification. */
+export type Part = Readonly<Record<string, unknown>>;
+
+const FINISH_WORDS: Readonly<Record<string, string>> = {
+  "tool-calls": "tool_calls",
+  "content-filter": "content_filter",
+};
+
+export class PartFeeder {
+  readonly #step;
+  /** Arguments so far, by id, in order of appearance. Bounded, as the step's calls are. */
+  readonly #args = new Map<string, string>();
+  readonly #order: string[] = [];
+  readonly #byProvider = new Set<string>();
+
+  constructor(turn: Turn) {
+    this.#step = turn.step("openai-chat");
+    CallDesk.of(turn).put({ step: this.#step, argsOf: (id) => this.#args.get(id) });
+  }
+
+  take(part: Part): void {
+    switch (part.type) {
+      case "tool-input-start":
+        this.#open(textOf(part.id), textOf(part.toolName), part.providerExecuted === true);
+        return;
+      case "tool-input-delta":
+        this.#append(textOf(part.id), textOf(part.delta));
+        return;
+      case "tool-call":
+        this.#call(part);
+        return;
+      case "text-delta":
+        // Version 1 of the specification called it otherwise, and nobody needs the words here.
+        this.#delta({ content: textOf(part.delta) });
+        return;
+      case "error":
+        this.#step.chunk({ error: { message: messageOf(part.error), type: "stream_error" } });
+        return;
+      case "finish":
+        this.#finish(part.finishReason);
+        return;
+      default:
+    }
+  }
+
+  /** The stream has ended, well or not. */
+  end(): void {
+    this.#step.end();
+  }
+
+  cancel(): void {
+    this.#step.cancel();
+  }
+
+  #open(id: string, name: string, byProvider: boolean): void {
+    if (byProvider) this.#byProvider.add(id);
+    if (byProvider || this.#args.has(id)) return;
+    this.#args.set(id, "");
+    this.#order.push(id);
+    this.#fragment(id, { name, arguments: "" });
+  }
+
+  #append(id: string, json: string): void {
+    const before = this.#args.get(id);
+    if (before === undefined || json === "") return;
+    this.#args.set(id, before + json);
+    this.#fragment(id, { arguments: json });
+  }
+
+  /** Whole; its arguments count if they have not come in pieces. */
+  #call(part: Part): void {
+    const id = textOf(part.toolCallId);
+    if (part.providerExecuted === true || this.#byProvider.has(id)) return;
+    this.#open(id, textOf(part.toolName), false);
+    if (this.#args.get(id) === "") {
+      const { input } = part;
+      this.#append(id, typeof input === "string" ? input : JSON.stringify(input ?? {}));
+    }
+  }
+
+  #fragment(id: string, named: object): void {
+    const index = this.#order.indexOf(id);
+    this.#delta({ tool_calls: [{ index, id, type: "function", function: named }] });
+  }
+
+  #finish(finishReason: unknown): void {
+    const unified =
+      typeof finishReason === "string" ? finishReason : textOf((finishReason as Part)?.unified);
+    if (unified === "error") {
+      this.#step.chunk({ error: { message: "the model stopped with an error" } });
+      return;
+    }
+    this.#delta({}, FINISH_WORDS[unified] ?? (unified || "other"));
+    // Nothing may follow: without it a run would wait for the bytes to end.
+    this.#step.end();
+  }
+
+  #delta(delta: object, finish_reason: string | null = null): void {
+    this.#step.chunk({ choices: [{ index: 0, delta, finish_reason }] });
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

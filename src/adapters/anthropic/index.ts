@@ -1,0 +1,14 @@
+/** `manx/anthropic`: an agent over the official client, or over anything of its shape. */
+export {
+  type AgentOptions,
+  type AgentResult,
+  AgentRun,
+} from "../loop/agent-run.ts";
+/** The piece alone, for a loop of one's own. */
+export { feed } from "../loop/feed.ts";
+export {
+  type MessagesClient,
+  type MessagesOptions,
+  type MessagesParams,
+  runMessages,
+} from "./run-messages.ts";

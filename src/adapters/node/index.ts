@@ -1,0 +1,2 @@
+/** `manx/node`: what needs Node's own context. */
+export { currentTurn, withTurn } from "./ambient.ts";
