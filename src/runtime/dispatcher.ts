@@ -20,6 +20,7 @@ import type { Effect } from "./effect.ts";
 import type { Checked } from "./input-check.ts";
 import { ModelCall } from "./model-call.ts";
 import { errorText, type ResultStatus, type ResultText } from "./result-text.ts";
+import { ResultWaits } from "./result-waits.ts";
 import type { RunShelf } from "./run-shelf.ts";
 import type { StepTrace } from "./step-trace.ts";
 import { MAY_COME_AGAIN, type StreamVerdict, VERDICT_TEXT } from "./stream-verdict.ts";
@@ -76,8 +77,7 @@ export class Dispatcher {
   #resolve: (results: readonly ToolResult[]) => void = () => {};
   readonly results: Promise<readonly ToolResult[]>;
   readonly #letGo: Cancel;
-  /** Who waits for one call alone, by its id. */
-  readonly #waiting = new Map<string, ((result: ToolResult) => void)[]>();
+  readonly #waits = new ResultWaits();
 
   constructor(scope: DispatchScope, trace?: StepTrace) {
     this.#scope = scope;
@@ -113,12 +113,9 @@ export class Dispatcher {
   result(id: string): Promise<ToolResult> | undefined {
     const call = this.#first(id);
     if (call === undefined) return undefined;
-    if (this.#isFinal(call)) return Promise.resolve(call.result(this.#endUs));
-    return new Promise((resolve) => {
-      const waiting = this.#waiting.get(id) ?? [];
-      waiting.push(resolve);
-      this.#waiting.set(id, waiting);
-    });
+    const result = this.#waits.wait(id);
+    this.#answer(id);
+    return result;
   }
 
   /** The message has ended; further calls change nothing. */
@@ -131,7 +128,7 @@ export class Dispatcher {
       this.#plan.commit();
     } else this.#revokeAll(verdict);
     this.#pump();
-    for (const id of [...this.#waiting.keys()]) this.#answer(id);
+    for (const id of this.#waits.ids) this.#answer(id);
     this.#finishIfDone();
   }
 
@@ -141,16 +138,10 @@ export class Dispatcher {
   }
 
   /** Before the verdict even a good result may still be taken back. */
-  #isFinal({ outcome }: ModelCall): boolean {
-    return this.#verdict !== undefined && outcome !== undefined;
-  }
-
   #answer(id: string): void {
+    if (this.#verdict === undefined) return;
     const call = this.#first(id);
-    if (call === undefined || !this.#isFinal(call)) return;
-    const waiting = this.#waiting.get(id) ?? [];
-    this.#waiting.delete(id);
-    for (const resolve of waiting) resolve(call.result(this.#endUs));
+    if (call?.outcome !== undefined) this.#waits.answer(id, call.result(this.#endUs));
   }
 
   #open(call: ModelCall): void {

@@ -147,7 +147,7 @@ describe("generateText", () => {
 describe("the parts of a model stream", () => {
   it("that the provider runs itself are left alone", () => {
     const { tools, runs } = agentTools();
-    const feeder = new PartFeeder(new Turn({ tools }));
+    const feeder = new PartFeeder(new Turn({ tools }), "m");
     feeder.take({ type: "tool-input-start", id: "s", toolName: "search", providerExecuted: true });
     feeder.take({ type: "tool-input-delta", id: "s", delta: '{"q":"a"}' });
     feeder.take({ type: "tool-call", toolCallId: "s", toolName: "search", input: '{"q":"a"}' });
@@ -159,7 +159,7 @@ describe("the parts of a model stream", () => {
   it("with a repaired call run what was repaired, not what was said", async () => {
     const { tools, runs } = agentTools();
     const turn = new Turn({ tools });
-    const feeder = new PartFeeder(turn);
+    const feeder = new PartFeeder(turn, "m");
     feeder.take({ type: "tool-call", toolCallId: "c", toolName: "search", input: '{"q":7}' });
     feeder.take({ type: "finish", finishReason: { unified: "tool-calls", raw: "x" } });
     const { search: one } = await manxTools(turn);

@@ -16,10 +16,12 @@ interface CallParams {
 interface StreamCall<Result> {
   readonly doStream: () => PromiseLike<Result>;
   readonly params: CallParams;
+  readonly model: { readonly modelId: string };
 }
 
 interface GenerateCall<Result> {
   readonly doGenerate: () => PromiseLike<Result>;
+  readonly model: { readonly modelId: string };
 }
 
 /** The part of `LanguageModelV3Middleware` that is used. */
@@ -41,22 +43,32 @@ export function manxMiddleware(turn: Turn | (() => Turn | undefined)): ManxMiddl
   const current = typeof turn === "function" ? turn : () => turn;
   return {
     specificationVersion: "v3",
-    wrapStream: async ({ doStream, params }) => {
-      const result = await doStream();
+    wrapStream: async ({ doStream, params, model }) => {
       const now = current();
-      if (now === undefined) return result;
-      return { ...result, stream: shownTo(new PartFeeder(now), result.stream, params.abortSignal) };
+      if (now === undefined) return doStream();
+      const feeder = new PartFeeder(now, model.modelId);
+      const result = await orEnd(feeder, doStream);
+      return { ...result, stream: shownTo(feeder, result.stream, params.abortSignal) };
     },
-    wrapGenerate: async ({ doGenerate }) => {
-      const result = await doGenerate();
+    wrapGenerate: async ({ doGenerate, model }) => {
       const now = current();
-      if (now === undefined) return result;
-      const feeder = new PartFeeder(now);
+      if (now === undefined) return doGenerate();
+      const feeder = new PartFeeder(now, model.modelId);
+      const result = await orEnd(feeder, doGenerate);
       for (const part of result.content) feeder.take(part as Part);
       feeder.take({ type: "finish", finishReason: result.finishReason });
       return result;
     },
   };
+}
+
+async function orEnd<Result>(feeder: PartFeeder, ask: () => PromiseLike<Result>): Promise<Result> {
+  try {
+    return await ask();
+  } catch (error) {
+    feeder.end();
+    throw error;
+  }
 }
 
 function shownTo(

@@ -21,8 +21,9 @@ export class PartFeeder {
   readonly #order: string[] = [];
   readonly #byProvider = new Set<string>();
 
-  constructor(turn: Turn) {
-    this.#step = turn.step("openai-chat");
+  /** To be made before the model is asked: the step's time begins here. @param model its name. */
+  constructor(turn: Turn, model: string) {
+    this.#step = turn.step("openai-chat", { model });
     CallDesk.of(turn).put({ step: this.#step, argsOf: (id) => this.#args.get(id) });
   }
 
@@ -38,7 +39,6 @@ export class PartFeeder {
         this.#call(part);
         return;
       case "text-delta":
-        // Version 1 of the specification called it otherwise, and nobody needs the words here.
         this.#delta({ content: textOf(part.delta) });
         return;
       case "error":

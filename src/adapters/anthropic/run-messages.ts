@@ -37,6 +37,7 @@ export function runMessages(
   return new AgentRun(
     {
       format: "anthropic-messages",
+      name: params.model,
       ask: async (said, call) => {
         const own = await declared;
         const eager = eagerInput

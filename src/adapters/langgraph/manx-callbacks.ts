@@ -14,6 +14,7 @@ export interface ManxCallbacks {
   readonly lc_prefer_streaming: true;
   /** In the stream's own time, not behind it. */
   readonly awaitHandlers: true;
+  readonly handleChatModelStart: (model: unknown, messages: unknown, runId: string) => void;
   readonly handleLLMNewToken: (...told: unknown[]) => void;
   readonly handleLLMEnd: (output: unknown, runId: string) => void;
   readonly handleLLMError: (error: unknown, runId: string) => void;
@@ -39,9 +40,11 @@ export function manxCallbacks(turn: Turn): ManxCallbacks {
     name: "manx",
     lc_prefer_streaming: true,
     awaitHandlers: true,
-    handleLLMNewToken: (_token, _at, runId, _parent, _tags, fields) => {
-      const calls = callChunks(fields);
-      if (calls.length > 0) stepOf(String(runId)).chunk(chatChunk({ tool_calls: calls }));
+    handleChatModelStart: (_model, _messages, runId) => void stepOf(runId),
+    handleLLMNewToken: (token, _at, runId, _parent, _tags, fields) => {
+      const tool_calls = callChunks(fields);
+      if (tool_calls.length === 0 && token === "") return;
+      stepOf(String(runId)).chunk(chatChunk({ content: token, tool_calls }));
     },
     handleLLMEnd: (output, runId) => {
       const step = steps.get(runId);

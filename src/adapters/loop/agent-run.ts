@@ -55,6 +55,8 @@ export interface CallOptions {
 /** How a provider is asked. */
 export interface AgentModel {
   readonly format: DecodableFormat;
+  /** Of the model. */
+  readonly name: string;
   /** @param said appended so far. @returns a stream of chunks, or a whole message from a client that does not stream. */
   readonly ask: (said: readonly object[], options: CallOptions) => PromiseLike<unknown>;
 }
@@ -141,10 +143,12 @@ export class AgentRun implements AsyncIterable<string> {
 
   async #step(): Promise<Step> {
     const { turn, look } = this.#options;
+    const { format, name } = this.#model;
     this.#answer = "";
-    const stream = await this.#model.ask([...this.#said], this.#callOptions());
-    const step = turn.step(this.#model.format);
-    await feed(step, wholeAsChunks(this.#model.format, stream), (events) => {
+    if (turn.deadline.isOver) throw turn.deadline.signal.reason;
+    const step = turn.step(format, { model: name });
+    const stream = await this.#ask(step);
+    await feed(step, wholeAsChunks(format, stream), (events) => {
       for (const event of events) {
         look?.(event);
         if (event.type === "text-delta" && event.choice === 0) {
@@ -156,12 +160,20 @@ export class AgentRun implements AsyncIterable<string> {
     return step;
   }
 
-  /** @throws MANX_DEADLINE, or the reason for which the turn was called off. */
-  #callOptions(): CallOptions {
+  async #ask(step: Step): Promise<unknown> {
+    try {
+      return await this.#model.ask([...this.#said], this.#callOptions(step));
+    } catch (error) {
+      step.end();
+      throw error;
+    }
+  }
+
+  /** @throws MANX_DEADLINE */
+  #callOptions(step: Step): CallOptions {
     const { turn, maxRetries } = this.#options;
     const { deadline } = turn;
-    if (deadline.isOver) throw deadline.signal.reason;
-    const headers = turn.headers();
+    const headers = step.headers();
     const leftMs = Math.ceil(deadline.leftUs / 1_000);
     return {
       signal: deadline.signal,

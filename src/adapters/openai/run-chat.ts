@@ -36,6 +36,7 @@ export function runChat(
   return new AgentRun(
     {
       format: "openai-chat",
+      name: params.model,
       ask: async (said, call) => {
         const tools = [...(await declared), ...(params.tools ?? [])];
         const body = {

@@ -35,6 +35,7 @@ export function runResponses(
   return new AgentRun(
     {
       format: "openai-responses",
+      name: params.model,
       ask: async (said, call) => {
         const tools = [...(await declared), ...(params.tools ?? [])];
         const body = {
