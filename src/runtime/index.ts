@@ -8,6 +8,8 @@ export { EFFECT_RULES, type Effect, type EffectRule } from "./effect.ts";
 export * from "./fan-out/index.ts";
 /** Arguments: by zod or another Standard Schema, by JSON Schema, by a function. */
 export type { JsonSchema, StandardSchema, ToolInput } from "./input-check.ts";
+/** Calls of models, by a `fetch` for any SDK. */
+export * from "./model-fetch/index.ts";
 /** Calls and tasks that need each other. */
 export type { PlanStep } from "./plan.ts";
 export type { ResultStatus } from "./result-text.ts";

@@ -16,7 +16,7 @@ export {
   type StallPolicy,
 } from "./call-policy.ts";
 export type { CallRequest, CallRoute } from "./call-request.ts";
-export { type Failure, type FailureKind, plainFailure } from "./failure.ts";
+export { type Failure, type FailureKind, isSilence, plainFailure } from "./failure.ts";
 export { HedgeGovernor, type HedgeRefusal } from "./hedge-governor.ts";
 export { makeCallRoute } from "./make-call-route.ts";
 export { type HeaderReader, readRetryAfterUs } from "./retry-after.ts";

@@ -2,7 +2,13 @@
 import type { Completion } from "../completion.ts";
 import { isThinkingAfter } from "../live-progress.ts";
 import { createDecoder, type DecodableFormat } from "../stream-decoder.ts";
-import { isOutput, isProgress, type StreamEvent, type UpstreamError } from "../stream-event.ts";
+import {
+  isOutput,
+  isProgress,
+  isVisible,
+  type StreamEvent,
+  type UpstreamError,
+} from "../stream-event.ts";
 import { type StreamMetrics, StreamTimeline } from "../timeline.ts";
 import type { TokenUsage } from "../token-usage.ts";
 import type { BodyObserver, Ending } from "./body-observer.ts";
@@ -24,8 +30,11 @@ export class StreamObserver implements BodyObserver {
   #ending: Ending | undefined;
   /** The model has put something out, or said that it will not: there is something to deliver. */
   hasContent = false;
-  /** Of the last read. */
+  /** Of the last read, as are the next two. */
   hasProgress = false;
+  hasOutput = false;
+  /** Output that a user can see. */
+  hasVisible = false;
   isThinking = true;
   error: UpstreamError | undefined;
   readonly transcript: Transcript | undefined;
@@ -56,6 +65,8 @@ export class StreamObserver implements BodyObserver {
 
   push(bytes: Uint8Array, nowUs: number): void {
     this.hasProgress = false;
+    this.hasOutput = false;
+    this.hasVisible = false;
     if (this.#ending !== undefined) return;
     try {
       const events = this.#source.push(bytes, nowUs);
@@ -79,6 +90,8 @@ export class StreamObserver implements BodyObserver {
     this.isThinking = isThinkingAfter(event, this.isThinking);
     if (isOutput(event)) {
       this.firstOutputUs ??= event.atUs;
+      this.hasOutput = true;
+      this.hasVisible ||= isVisible(event);
       this.hasContent = true;
     } else if (event.type === "finish" || event.type === "done") this.hasContent = true;
   }
@@ -96,6 +109,15 @@ export class StreamObserver implements BodyObserver {
 
   get metrics(): StreamMetrics {
     return this.#timeline.metrics();
+  }
+
+  /** What has been read says that it is whole, whether or not its bytes have ended. */
+  get isWhole(): boolean {
+    return this.#source.completion.state === "complete";
+  }
+
+  get completion(): Completion {
+    return this.#source.completion;
   }
 
   get usage(): TokenUsage {

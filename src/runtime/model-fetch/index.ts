@@ -1,0 +1,7 @@
+/** Calls of models in the agent's own process: a `fetch` for any SDK. */
+export type { ModelCallEvent } from "./call-book.ts";
+export type { ModelTarget } from "./call-place.ts";
+export type { AttemptCost, CallOutcome, ModelCallRecord, SeenAttempt } from "./call-record.ts";
+export type { ModelFetchStats } from "./fetch-stats.ts";
+export { type ModelFetch, type ModelFetchOptions, modelFetch } from "./model-fetch.ts";
+export type { CallPolicyOptions } from "./policy-options.ts";
