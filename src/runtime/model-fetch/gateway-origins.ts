@@ -12,7 +12,7 @@ export class GatewayOrigins {
 
   /** @throws MANX_URL */
   constructor(listed: readonly string[], isAll: boolean) {
-    this.#origins = new Set(listed.map(originOf));
+    this.#origins = new Set(listed.map((url) => parsedUrl(url, "gateways").origin));
     this.#isAll = isAll;
   }
 
@@ -23,11 +23,6 @@ export class GatewayOrigins {
   see(origin: string, headers: Headers): void {
     if (headers.has(ANSWERED_BY) && this.#origins.size < SEEN_MAX) this.#origins.add(origin);
   }
-}
-
-/** @throws MANX_URL */
-export function originOf(url: string): string {
-  return parsedUrl(url, "gateways").origin;
 }
 
 /** @throws MANX_URL, which does not show it: a URL may hold a key. */

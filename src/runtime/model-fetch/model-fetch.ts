@@ -147,14 +147,16 @@ class ModelCalls {
     { deadlineUs, signals }: CallBounds,
   ): Promise<Response> {
     this.#counts.pass();
+    // Called on nothing: a browser's own takes no other `this` than its window.
+    const send = this.#fetch;
     const { signal: own } = init ?? {};
     const isOwn = typeof input === "object" && "signal" in input;
     const callers = own ?? (isOwn ? input.signal : undefined);
     const all = [...signals, ...(callers === undefined || callers === null ? [] : [callers])];
-    if (!Number.isFinite(deadlineUs)) return this.#fetch(input, withAll(init, all));
+    if (!Number.isFinite(deadlineUs)) return send(input, withAll(init, all));
     const limit = this.#clock.deadline(deadlineUs);
     try {
-      return await this.#fetch(input, withAll(init, [...all, limit.signal]));
+      return await send(input, withAll(init, [...all, limit.signal]));
     } finally {
       limit.cancel();
     }
