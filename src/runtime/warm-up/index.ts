@@ -8,7 +8,23 @@ export {
   TEMPERATURES,
   type Temperature,
 } from "./cold-call.ts";
+export {
+  type ConnectionOptions,
+  connectionProof,
+  type ProofFetch,
+  type WarmConnections,
+} from "./connection-proof.ts";
 export type { ItemStatus } from "./item-life.ts";
+/** Tools of many servers as one registry. */
+export type { ServerTool } from "./listed-tool.ts";
+export type { RegistryStore } from "./registry-store.ts";
+export {
+  type RegistryTool,
+  type RegistryUpdate,
+  ToolRegistryCache,
+  type ToolRegistryOptions,
+  type ToolServer,
+} from "./tool-registry-cache.ts";
 export type { WarmItem } from "./warm-item.ts";
 export type { WarmItemReport, WarmReport } from "./warm-report.ts";
 export { WARM_UP_HEADERS, WarmUp, type WarmUpOptions } from "./warm-up.ts";

@@ -67,6 +67,8 @@ export class ItemLife {
   #staleSinceUs: number | undefined;
   #cancelTimer: Cancel | undefined;
   #span: OpenSpan = NO_SPAN;
+  /** A run has gone well; a value alone may be a seed. */
+  #hasProved = false;
   attempts = 0;
   /** Since the last proof. */
   failures = 0;
@@ -76,6 +78,10 @@ export class ItemLife {
   constructor(item: CheckedItem, host: ItemHost) {
     this.item = item;
     this.#host = host;
+    if (item.seed === undefined) return;
+    this.#value = { held: item.seed.value };
+    this.#provedUs = host.clock.nowUs();
+    this.#staleSinceUs = this.#provedUs;
   }
 
   get status(): ItemStatus {
@@ -104,11 +110,6 @@ export class ItemLife {
     return this.failures > 0 ? this.#error : undefined;
   }
 
-  /** For those that had to wait for it. */
-  get span(): OpenSpan {
-    return this.#span;
-  }
-
   /** At once if it is warm. @throws MANX_NOT_WARM if its run fails, or has failed and it is too early for another. */
   get(): Promise<unknown> {
     const nowUs = this.#host.clock.nowUs();
@@ -130,6 +131,17 @@ export class ItemLife {
     flight.catch(() => {});
     this.#flight = flight;
     return flight;
+  }
+
+  /** What it was made from has changed: a run that is going on may not have seen that. */
+  renew(): Promise<unknown> {
+    const { life } = this.#host;
+    return (
+      this.#flight?.then(
+        () => this.begin(life),
+        () => this.begin(life),
+      ) ?? this.begin(life)
+    );
   }
 
   /** Something that it needs has a new value, or has come after this has given up for it. */
@@ -203,7 +215,7 @@ export class ItemLife {
           return value;
         },
         settled: (ending) => {
-          if (this.#value === undefined) this.times = { startUs, ranUs, endUs: clock.nowUs() };
+          if (!this.#hasProved) this.times = { startUs, ranUs, endUs: clock.nowUs() };
           const error = errorOf(ending, item);
           if (ending.kind === "value") {
             this.#span.end();
@@ -227,7 +239,8 @@ export class ItemLife {
     this.failures = 0;
     this.#error = undefined;
     this.#flight = undefined;
-    if (before !== undefined) this.refreshes += 1;
+    if (this.#hasProved) this.refreshes += 1;
+    this.#hasProved = true;
     const isChanged = before !== undefined && !Object.is(before.held, value);
     this.#host.settled(this, isChanged ? "changed" : "proved");
   }

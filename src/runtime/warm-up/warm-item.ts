@@ -34,6 +34,8 @@ export interface WarmItem {
   readonly lives?: TimeSpan;
   /** A value whose refresh keeps failing is served this long; then nothing is ready any more. Default: for ever. */
   readonly staleMax?: TimeSpan;
+  /** A value of before, such as from a cache: it serves until the first run is done, and while that fails. */
+  readonly seed?: { readonly value: unknown } | undefined;
   /** What it shares with others; `limits` bound it. Default: its name. */
   readonly resource?: string;
 }
@@ -51,6 +53,7 @@ export interface CheckedItem {
   readonly refreshEveryUs: number;
   readonly livesUs: number;
   readonly staleMaxUs: number;
+  readonly seed: { readonly value: unknown } | undefined;
   readonly resource: string;
 }
 
@@ -103,6 +106,7 @@ function checkItem(name: string, item: WarmItem): CheckedItem {
     refreshEveryUs,
     livesUs,
     staleMaxUs: span(item.staleMax, where, NEVER),
+    seed: item.seed,
     resource: item.resource ?? name,
   };
 }

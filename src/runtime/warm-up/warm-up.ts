@@ -46,6 +46,8 @@ export interface WarmUpOptions {
   readonly cause?: StartCause;
   /** On the clock: when the process, its container or its order for one began. Default: now. */
   readonly processStartUs?: number;
+  /** Told what becomes of each run; may not change it. */
+  readonly observe?: (item: string, what: "proved" | "changed" | "failed") => void;
   /** Of a trace of the start; each run becomes a `startup` span in it. */
   readonly span?: OpenSpan;
   readonly clock?: Clock;
@@ -132,6 +134,11 @@ export class WarmUp {
     return this.#lifeOf(name).get() as Promise<Value>;
   }
 
+  /** Runs it anew behind the value that serves, such as when its source says that it has changed. @throws as `get` */
+  refresh(name: string): Promise<unknown> {
+    return this.#lifeOf(name).renew();
+  }
+
   /** A call that may have to wait for items; ask for them through it, and it tells cold from warm. */
   mark(options: ColdCallOptions = {}): ColdCall {
     return new ColdCall(options, {
@@ -174,8 +181,9 @@ export class WarmUp {
   }
 
   #settled(life: ItemLife, what: "proved" | "changed" | "failed"): void {
-    if (what === "failed") return;
     const { name } = life.item;
+    this.#options.observe?.(name, what);
+    if (what === "failed") return;
     for (const dependent of this.#dependents.get(name) ?? []) {
       dependent.needCame(name, what === "changed");
     }
