@@ -84,7 +84,7 @@ describe("import", () => {
     expect(entries.length).toBeGreaterThan(4);
     for (const entry of entries) {
       const loaded = [...loadedWith(entry)].filter((name) => !name.startsWith("node:"));
-      expect(loaded.filter((name) => name !== "fastest-levenshtein")).toEqual([]);
+      expect(loaded.filter((name) => !Object.hasOwn(json.dependencies, name))).toEqual([]);
     }
   });
 

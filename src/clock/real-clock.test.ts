@@ -22,6 +22,12 @@ describe("RealClock", () => {
     expect(Math.abs(new RealClock().nowUs() - hostUs)).toBeLessThan(1_000_000);
   });
 
+  it("knows when the process began", () => {
+    const clock = new RealClock();
+    const sinceUs = clock.nowUs() - clock.processStartUs;
+    expect(Math.abs(sinceUs - performance.now() * 1_000)).toBeLessThan(1_000_000);
+  });
+
   it("does not run what was cancelled", async () => {
     const clock = new RealClock();
     let ran = false;

@@ -27,6 +27,11 @@ export class RealClock extends TimerClock {
     return Math.round(performance.now() * 1_000 + this.#originUs);
   }
 
+  /** When the process (or the worker) began: before the first line of its code ran. */
+  get processStartUs(): number {
+    return Math.round(this.#originUs);
+  }
+
   wallMs(): number {
     return Date.now();
   }

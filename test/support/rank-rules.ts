@@ -36,6 +36,7 @@ export const PACKAGES_ALLOWED: Readonly<Record<string, Readonly<Record<string, s
   },
   adapters: {
     "@langchain/core": "its class of tool messages; loaded when a node runs, never installed",
+    undici: "a pool that keeps its connections, for a warm start",
   },
   explain: { zod: "the schema of the fitted cost" },
   cli: { commander: "the command table" },

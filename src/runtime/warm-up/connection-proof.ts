@@ -35,6 +35,8 @@ export interface WarmConnections {
 }
 
 const COUNT_MAX = 256;
+/** undici gives a connection back a moment after the answer's last byte was read. */
+const SETTLE_US = 5_000;
 
 /**
  * An item of a warm-up. Give it `lives` and `refreshEvery` below the time after which either end closes idle connections.
@@ -63,8 +65,12 @@ export function connectionProof(
     await response.arrayBuffer();
     return response.status;
   };
-  const askAll = (deadline: Deadline): Promise<number[]> =>
-    Promise.all(Array.from({ length: count }, () => ask(deadline)));
+  const askAll = async (deadline: Deadline): Promise<number[]> => {
+    const statuses = await Promise.all(Array.from({ length: count }, () => ask(deadline)));
+    const { clock, signal } = deadline;
+    await clock.sleepUntil(clock.nowUs() + SETTLE_US, signal);
+    return statuses;
+  };
   return {
     serves: "prefill",
     run: async (_inputs, deadline): Promise<WarmConnections> => {

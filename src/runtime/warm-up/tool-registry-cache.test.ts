@@ -83,7 +83,7 @@ describe("a registry of tools", () => {
       "slow/c",
     ]);
     const dead = registry.report().items.find(({ name }) => name === "dead");
-    expect(dead).toMatchObject({ status: "running", attempts: 2, error: "connection refused" });
+    expect(dead).toMatchObject({ status: "failed", attempts: 2, error: "connection refused" });
     await clock.run(5_100 * MS);
     expect(registry.has("d")).toBe(true);
     expect(updates).toEqual([{ added: ["d"], removed: [], changed: [] }]);
