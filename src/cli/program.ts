@@ -11,6 +11,7 @@ import { addDemoCommand } from "./demo-command.ts";
 import { addEngineCommand } from "./engine-command.ts";
 import { addGatewayCommand } from "./gateway-command.ts";
 import type { Io } from "./io.ts";
+import { addLintPromptCommand } from "./lint-prompt-command.ts";
 import { addLoadCommand } from "./load-command.ts";
 import { addPrecompileCommand } from "./precompile-command.ts";
 import { addReportCommand } from "./report-command.ts";
@@ -40,6 +41,7 @@ export function makeProgram(io: Io): Command {
   addReportCommand(program, io);
   addTraceCommand(program, io);
   addPrecompileCommand(program, io);
+  addLintPromptCommand(program, io);
   addConfigCommand(program, io);
   return program;
 }

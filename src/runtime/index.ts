@@ -12,6 +12,8 @@ export type { JsonSchema, StandardSchema, ToolInput } from "./input-check.ts";
 export * from "./model-fetch/index.ts";
 /** Calls and tasks that need each other. */
 export type { PlanStep } from "./plan.ts";
+/** Prompts laid out for the provider's cache. */
+export * from "./prompt/index.ts";
 export type { ResultStatus } from "./result-text.ts";
 export {
   type GraphOptions,
