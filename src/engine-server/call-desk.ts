@@ -15,6 +15,7 @@ import type { Fields } from "./fields.ts";
 import { LiveCall } from "./live-call.ts";
 import type { LiveEngine } from "./live-engine.ts";
 import { ChatForm, CompletionForm, type ResponseForm, type ResponseHead } from "./response-form.ts";
+import { withScript } from "./script-header.ts";
 import { tenantOf } from "./tenant.ts";
 import { mix } from "./token-text.ts";
 
@@ -78,7 +79,8 @@ export class CallDesk {
     const { live, faults, clock, bodyBytesMax, assertOpen } = this.#options;
     const endpoint = ENDPOINTS[kind];
     assertOpen();
-    const body = parseJsonObject(await readBody(request, bodyBytesMax));
+    const read = parseJsonObject(await readBody(request, bodyBytesMax));
+    const body = withScript(read, request.headers["x-manx-script"]);
     const arrivedUs = clock.nowUs();
     const asked = endpoint.parse(body, live.pieceTokens);
     this.#assertServed(asked.model);

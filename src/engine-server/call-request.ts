@@ -6,6 +6,7 @@
  *
  *     "manx": {"output_tokens": 211}                                          text of exactly this length
  *     "manx": {"tool_calls": [{"name": "search", "arguments": {"q": "x"}}]}   these calls, after that text if both
+ *     "manx": {"tool_calls": [...], "calls_once": true}                       not once more behind their results
  *     "manx": {"fault": {"kind": "stall", "after": 5, "for": "2s"}}           and what goes wrong (fault-schema.ts)
  */
 import {
@@ -61,7 +62,9 @@ const PRIORITY_MAX = 1_000_000;
  */
 export function parseChatRequest(body: Fields, pieceTokens?: number): CallRequest {
   const script = scriptOf(body);
-  const toolCalls = [...scriptedCalls(script), ...forcedCalls(body, script)];
+  const isAnswered =
+    optionalFlag(script, "calls_once", "manx.calls_once") && endsInResult(body.messages);
+  const toolCalls = isAnswered ? [] : [...scriptedCalls(script), ...forcedCalls(body, script)];
   refuseIf(optionalFlag(body, "logprobs"), "logprobs", "false", true);
   const common = commonOf(body, script);
   const maxTokens = optionalCount(body, "max_tokens", 1);
@@ -90,12 +93,18 @@ export function parseCompletionRequest(body: Fields, pieceTokens?: number): Call
   };
 }
 
-const SCRIPT_FIELDS = ["output_tokens", "tool_calls", "fault"];
+const SCRIPT_FIELDS = ["output_tokens", "tool_calls", "calls_once", "fault"];
 
 function scriptOf(body: Fields): Fields {
   const script = optionalObject(body, "manx") ?? {};
   refuseUnknownFields(script, SCRIPT_FIELDS, "manx");
   return script;
+}
+
+/** A model that has got what it asked for says so; one that calls its tools again and again ends no agent's loop. */
+function endsInResult(messages: unknown): boolean {
+  const last: unknown = Array.isArray(messages) ? messages.at(-1) : undefined;
+  return typeof last === "object" && last !== null && "role" in last && last.role === "tool";
 }
 
 type Common = Omit<CallRequest, "prompt" | "maxTokens" | "toolCalls" | "json">;

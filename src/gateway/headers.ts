@@ -54,6 +54,13 @@ function pass(from: readonly string[], stopped: ReadonlySet<string>): HeaderList
 const CREDENTIALS = ["authorization", "x-api-key", "api-key", "cookie"];
 const NOT_FORWARDED_WITH_KEY = new Set([...NOT_FORWARDED, ...CREDENTIALS]);
 
+/** Of Manx's own headers, those that an engine's twin reads; all others are between the caller and this gateway. */
+export const FOR_THE_ENGINE: ReadonlySet<string> = new Set([
+  "x-manx-fault",
+  "x-manx-script",
+  "x-manx-tenant",
+]);
+
 export interface RequestHeaderOptions {
   /** This gateway's own name, for `Via`. */
   readonly via: string;
@@ -74,8 +81,8 @@ export function requestHeaders(
   const kept: HeaderList = [];
   for (let i = 0; i < passed.length; i += 2) {
     const name = passed[i]!.toLowerCase();
-    // What is between the caller and this gateway, and what would hide the answer from it.
-    if (name.startsWith("x-manx-") && name !== "x-manx-fault" && name !== "x-manx-tenant") continue;
+    // The latter would hide the answer from it.
+    if (name.startsWith("x-manx-") && !FOR_THE_ENGINE.has(name)) continue;
     if (inTheClear && name === "accept-encoding") continue;
     if (isOwnKey !== undefined && CREDENTIALS.includes(name) && isOwnKey(passed[i + 1]!)) continue;
     kept.push(passed[i]!, passed[i + 1]!);

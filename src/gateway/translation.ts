@@ -5,7 +5,7 @@ import { parseJsonObject } from "../http/index.ts";
 import type { StreamFormat } from "../stream/index.ts";
 import { translateRequest } from "../translate/index.ts";
 import type { UpstreamConfig } from "./config/index.ts";
-import type { HeaderList } from "./headers.ts";
+import { FOR_THE_ENGINE, type HeaderList } from "./headers.ts";
 import type { Route } from "./routes.ts";
 
 export interface Translation {
@@ -91,7 +91,7 @@ function writeJson(value: unknown): Buffer {
 const ANTHROPIC_VERSION = "2023-06-01";
 
 /**
- * What the other API's own clients would send beside the body.
+ * What the other API's own clients would send beside the body, and what is for an engine's twin whatever its API.
  * @param passesKey the caller's key is for the upstream, in the header of the caller's API.
  */
 export function translatedHeaders(
@@ -101,6 +101,10 @@ export function translatedHeaders(
 ): HeaderList {
   const headers: HeaderList = ["content-type", "application/json"];
   if (from === "anthropic-messages") headers.push("anthropic-version", ANTHROPIC_VERSION);
+  for (const name of FOR_THE_ENGINE) {
+    const value = caller[name];
+    if (typeof value === "string") headers.push(name, value);
+  }
   if (!passesKey) return headers;
   const bearer = /^Bearer (.+)$/i.exec(caller.authorization ?? "")?.[1];
   const xApiKey = caller["x-api-key"];

@@ -4,7 +4,7 @@
  */
 import { toolDeclarations } from "../../runtime/index.ts";
 import { type AgentOptions, AgentRun } from "../loop/agent-run.ts";
-import { retriesFor } from "../loop/manx-fetch.ts";
+import { retriesFor } from "../loop/retries.ts";
 
 export interface MessagesClient {
   readonly messages: { create(body: never, options?: never): PromiseLike<unknown> };

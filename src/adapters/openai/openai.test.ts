@@ -3,8 +3,7 @@ import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
 import { agentTools, closeProviders, provider } from "../../../test/support/agent-tools.ts";
 import type { ScriptedProvider } from "../../../test/support/scripted-provider.ts";
-import { Turn } from "../../runtime/index.ts";
-import { MANX_FETCH } from "../loop/manx-fetch.ts";
+import { modelFetch, Turn } from "../../runtime/index.ts";
 import { feed, runChat, runResponses } from "./index.ts";
 
 closeProviders();
@@ -189,7 +188,7 @@ describe("runChat", () => {
       fetch,
       chat: { completions: { create: async (_: unknown, call: unknown) => asked.push(call) } },
     });
-    const manx = Object.assign(() => {}, { [MANX_FETCH]: true });
+    const manx = modelFetch();
     for (const [fetch, more] of [[manx], [() => {}], [manx, { maxRetries: 1 }]] as const) {
       const turn = new Turn({ tools: [] });
       const run = runChat(client(fetch) as never, params, { turn, ...more });

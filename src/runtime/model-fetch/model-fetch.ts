@@ -53,12 +53,15 @@ export interface ModelFetch {
   stats(): ModelFetchStats;
 }
 
+/** By which an adapter knows that requests are retried here, so that no SDK does so once more. */
+export const MANX_FETCH = Symbol.for("manx.fetch");
+
 /** @throws MANX_URL, MANX_DURATION, MANX_FLAG_VALUE */
 export function modelFetch(options: ModelFetchOptions = {}): ModelFetch {
   const calls = new ModelCalls(options);
   const run = (...[input, init]: Parameters<typeof fetch>): Promise<Response> =>
     calls.run(input, init);
-  return Object.assign(run, { stats: () => calls.stats() });
+  return Object.assign(run, { stats: () => calls.stats(), [MANX_FETCH]: true });
 }
 
 class ModelCalls {

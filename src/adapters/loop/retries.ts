@@ -1,5 +1,5 @@
 /** Whether a client's requests go through Manx's own fetch, which retries: a second layer of retries would multiply them. */
-export const MANX_FETCH = Symbol.for("manx.fetch");
+import { MANX_FETCH } from "../../runtime/model-fetch/model-fetch.ts";
 
 /** @param client of an SDK; where it keeps its fetch is the same for both. */
 export function retriesFor(client: object, asked: number | undefined): { maxRetries?: number } {
