@@ -2,8 +2,8 @@
  * The tools of an MCP server as tools of Manx. A server's own word on what its tools do is believed only if it is trusted:
  * a tool of an unknown server counts as irreversible, so it never runs early and never twice.
  *
- *     deadline of the call ─► total time-out of the request, and `_meta["manx/deadline-ms"]` for a server that reads it
- *     signal of the call ───► `notifications/cancelled`
+ *     deadline of the call ─► `_meta["manx/deadline-ms"]` for a server that reads it
+ *     signal of the call ───► `notifications/cancelled`, at the deadline too
  *     progress ─────────────► proof of life: it moves the idle limit, never the deadline
  */
 import { ManxError } from "../../core/index.ts";
@@ -41,6 +41,8 @@ const DEADLINE_META = "manx/deadline-ms";
 const PAGES_MAX = 100;
 const TOOLS_MAX = 1_000;
 const NAME_CHARS_MAX = 64;
+/** Behind the deadline, which the signal keeps: only for a client that does not heed it. */
+const NET_MS = 1_000;
 /** What timers can hold. */
 const TIMEOUT_MS_MAX = 2 ** 31 - 1;
 
@@ -149,15 +151,15 @@ async function call(
   { listed, args, idleMs }: Calling,
   { signal, leftUs }: ToolContext,
 ): Promise<string> {
-  const leftMs = Math.min(Math.ceil(leftUs / 1_000), TIMEOUT_MS_MAX);
+  const totalMs = Math.min(Math.ceil(leftUs / 1_000) + NET_MS, TIMEOUT_MS_MAX);
   const isBound = Number.isFinite(leftUs);
   const options: McpRequestOptions = {
     signal,
-    timeout: Math.min(idleMs, leftMs),
+    timeout: idleMs,
     resetTimeoutOnProgress: true,
     // Without somebody to tell, no progress is asked for.
     onprogress: () => {},
-    ...(isBound && { maxTotalTimeout: leftMs }),
+    ...(isBound && { maxTotalTimeout: totalMs }),
   };
   const params = {
     name: listed.name,
