@@ -38,7 +38,6 @@ interface Validate {
 
 interface ValidateError {
   readonly instancePath: string;
-  readonly message?: string;
   readonly keyword: string;
   readonly params?: Readonly<Record<string, unknown>>;
 }
@@ -87,23 +86,50 @@ function checkBy(validate: Validate): InputCheck {
   };
 }
 
-/** Written for the model that has to mend its call: a path with dots, and the name that is too much. */
-function errorText({
-  instancePath,
-  message = "does not fit",
-  keyword,
-  params,
-}: ValidateError): string {
+/** Written for the model that has to mend its call: a path with dots, and what would fit. */
+function errorText({ instancePath, keyword, params = {} }: ValidateError): string {
   const path = instancePath
     .split("/")
     .slice(1)
     .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"))
     .join(".");
-  const extra = keyword === "additionalProperties" ? params?.additionalProperty : undefined;
-  const allowed = keyword === "enum" ? params?.allowedValues : undefined;
-  const tail =
-    (extra === undefined ? "" : ` (${JSON.stringify(extra)})`) +
-    (allowed === undefined ? "" : `: ${JSON.stringify(allowed)}`);
-  const text = `${path === "" ? "" : `${path}: `}${message}${tail}`;
+  const text = `${path === "" ? "" : `${path}: `}${ruleText(keyword, params)}`;
   return text.slice(0, MESSAGE_CHARS_MAX);
+}
+
+function ruleText(keyword: string, params: Readonly<Record<string, unknown>>): string {
+  const shown = (key: string): string => JSON.stringify(params[key]) ?? "";
+  switch (keyword) {
+    case "type":
+      return `must be ${[params.type].flat().join(" or ")}`;
+    case "required":
+      return `must have ${shown("missingProperty")}`;
+    case "additionalProperties":
+      return `must not have ${shown("additionalProperty")}`;
+    case "enum":
+      return `must be one of ${shown("allowedValues")}`;
+    case "const":
+      return `must be ${shown("allowedValue")}`;
+    case "minimum":
+    case "maximum":
+    case "exclusiveMinimum":
+    case "exclusiveMaximum":
+      return `must be ${params.comparison} ${params.limit}`;
+    case "minLength":
+    case "maxLength":
+      return `must have ${atLeast(keyword)} ${params.limit} characters`;
+    case "minItems":
+    case "maxItems":
+      return `must have ${atLeast(keyword)} ${params.limit} items`;
+    case "pattern":
+      return `must match the pattern ${shown("pattern")}`;
+    case "format":
+      return `must have the format ${shown("format")}`;
+    default:
+      return `does not fit ${keyword} ${JSON.stringify(params)}`;
+  }
+}
+
+function atLeast(keyword: string): string {
+  return keyword.startsWith("min") ? "at least" : "at most";
 }

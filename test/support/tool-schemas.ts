@@ -1,4 +1,4 @@
-/** Tool schemas as real ones are: nested objects, enums, patterns, arrays of objects, optional parts. */
+/** Tool schemas as real ones are, about a kilobyte each: enums, patterns, nested objects, arrays of them, optional parts. */
 import { Random } from "../../src/clock/index.ts";
 import type { JsonSchema } from "../../src/runtime/index.ts";
 
@@ -11,14 +11,17 @@ export function toolSchemas(count: number, seed = 1): readonly NamedToolSchema[]
   const random = new Random(seed, "tool schemas");
   return Array.from({ length: count }, (_, i) => ({
     name: `tool_${i}`,
-    schema: objectSchema(random, 8 + random.int(6), 2),
+    schema: objectSchema(random, 4 + random.int(4), 1),
   }));
 }
 
 function objectSchema(random: Random, fields: number, depth: number): JsonSchema {
   const properties: Record<string, unknown> = {};
   for (let i = 0; i < fields; i += 1) {
-    properties[`field_${i}`] = { description: `What ${i} is for.`, ...fieldSchema(random, depth) };
+    properties[`field_${i}`] = {
+      description: `What the field ${i} is for, and when to leave it out.`,
+      ...fieldSchema(random, depth),
+    };
   }
   const required = Object.keys(properties).filter((_, i) => i % 3 !== 2);
   return { type: "object", properties, required, additionalProperties: false };

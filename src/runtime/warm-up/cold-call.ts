@@ -60,7 +60,7 @@ export class ColdCall {
     const life = this.#host.lifeOf(name);
     if (life.isWarm) return life.get() as Promise<Value>;
     const { clock, cause, isReady } = this.#host;
-    const why = isReady ? (life.wasWarm ? "idle-recycle" : "first-call") : cause;
+    const why = life.wasIdle ? "idle-recycle" : isReady ? "first-call" : cause;
     const startUs = clock.nowUs();
     this.#cause ??= why;
     if (this.#waiting === 0) this.#waitingSinceUs = startUs;

@@ -96,9 +96,9 @@ export class ItemLife {
     return this.#value !== undefined && !this.#isExpired && this.staleUs <= this.item.staleMaxUs;
   }
 
-  /** It was warm before, so that whoever waits now waits because it was not used. */
-  get wasWarm(): boolean {
-    return this.#value !== undefined;
+  /** It was warm and would be, had it been used: whoever waits now waits for that reason. */
+  get wasIdle(): boolean {
+    return this.#value !== undefined && this.#isExpired;
   }
 
   /** µs since the first refresh of a row that failed; 0 if the last one went well. */
