@@ -13,6 +13,7 @@ import { ManxError } from "../../core/index.ts";
 import type { JsonSchema } from "../input-check.ts";
 import { KNOWN_FORMATS } from "./known-formats.ts";
 import { patternRisk } from "./pattern-risk.ts";
+import { withoutRemarks } from "./without-remarks.ts";
 
 export interface CompiledSchema {
   /** The body of a function: it asks `require` for helpers and sets `module.exports`. */
@@ -34,6 +35,9 @@ const HELPER = /require\("([^"]+)"\)/g;
  * them in these paths, so this begins and ends with the literal.
  */
 const SCHEMA_PATH = /,schemaPath:"[^"\\]*"/g;
+/** Stands behind each rule; the module has a function for it. */
+const NOTE_ERROR =
+  /if\(vErrors === null\)\{vErrors = \[(err\d+)\];\}else \{vErrors\.push\(\1\);\}/g;
 const DEPTH_MAX = 200;
 const CHARS_MAX = 8 * 1024 * 1024;
 
@@ -95,7 +99,12 @@ function sourceOf(schema: JsonSchema, Compiler: typeof Ajv): string {
     validateFormats: true,
     logger: false,
   });
-  return standaloneCode.default(ajv, ajv.compile({ ...schema })).replace(SCHEMA_PATH, "");
+  const bare = withoutRemarks(schema);
+  const code = standaloneCode.default(ajv, ajv.compile(bare)).replace(SCHEMA_PATH, "");
+  // A schema that has ajv's own words in it keeps the long form, lest its text be taken for code.
+  return code.includes("vErrors") && JSON.stringify(bare).includes("vErrors")
+    ? code
+    : code.replace(NOTE_ERROR, "vErrors = add(vErrors, $1);");
 }
 
 /** Walks without recursion, so that a schema of any depth gets an error and no overflow. */

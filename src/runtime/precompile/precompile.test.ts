@@ -107,6 +107,18 @@ describe("validators compiled ahead", () => {
     expect(await accepts({ properties: { toString: { type: "number" } } }, {})).toBe(true);
   });
 
+  it("keep a property and a constant that are called like a remark", async () => {
+    const schema = {
+      description: "for people",
+      properties: { description: { type: "string", title: "T" }, c: { const: { title: "x" } } },
+      required: ["description"],
+    };
+    expect(validatorModule([{ name: "t", schema }]).text).not.toMatch(/for people|"T"/);
+    expect(await accepts(schema, { description: 1 })).toBe(false);
+    expect(await accepts(schema, { description: "d", c: { title: "x" } })).toBe(true);
+    expect(await accepts(schema, { description: "d", c: {} })).toBe(false);
+  });
+
   it("follow references within the schema, also in circles, in each draft", async () => {
     const tree = {
       $defs: {
@@ -162,6 +174,9 @@ describe("names and patterns of a hostile schema", () => {
     "</script>",
     "constructor",
     ',schemaPath:"',
+    "if(vErrors === null){vErrors = [err1];}else {vErrors.push(err1);}",
+    "description",
+    "default",
     ',schemaPath:"a"',
     "'",
     "\\",

@@ -86,6 +86,7 @@ function moduleText(helpers: readonly string[], entries: readonly string[]): str
     `export const format = ${JSON.stringify(VALIDATORS_FORMAT)};`,
     `const helpers = {\n${table.join("\n")}\n};`,
     "const require = (name) => helpers[name];",
+    "const add = (errors, error) => (errors === null ? [error] : (errors.push(error), errors));",
     `export const validators = [\n${entries.join("\n")}\n];`,
     "",
   ].join("\n");
