@@ -293,6 +293,11 @@ export const ERROR_TABLE = {
     exit: 2,
     hint: "take the need away that is named above",
   },
+  MANX_RAIL_INVALID: {
+    summary: "a guardrail, or a playout, that cannot be",
+    exit: 2,
+    hint: "see docs/how-to/guardrails-in-process.md",
+  },
   MANX_FAN_OUT_FAILED: {
     summary: "a fan-out has no result",
     exit: 1,

@@ -1,7 +1,6 @@
 /** The checkable text in an answer: of each frame of a stream, or of a whole one. */
-import type { GuardPiece } from "../../policy/index.ts";
+import { eventPiece, type GuardPiece, textOf } from "../../policy/index.ts";
 import type { StreamEvent } from "../../stream/index.ts";
-import { argumentsText, textOf } from "./text-leaves.ts";
 
 /** @param frame the bytes that the events were read from, for what no event tells. */
 export function piecesOf(events: readonly StreamEvent[], frame: Buffer): GuardPiece[] {
@@ -15,27 +14,13 @@ export function piecesOf(events: readonly StreamEvent[], frame: Buffer): GuardPi
 
 function pieceOf(event: StreamEvent, frame: Buffer): GuardPiece | undefined {
   switch (event.type) {
-    case "text-delta":
-    case "refusal-delta":
-    case "reasoning-delta": {
-      const { choice, text, type } = event;
-      return text === "" ? undefined : { kind: "prose", choice, name: type, text };
-    }
-    case "tool-start":
-    case "tool-delta":
-      return { kind: "whole", choice: event.choice, name: `call ${event.call}`, text: undefined };
-    case "tool-end": {
-      const { choice, call, name, argumentsText: json } = event;
-      const text = argumentsText(name, json);
-      return { kind: "whole", choice, name: `call ${call}`, text };
-    }
     case "block-start":
       return event.kind === "other" ? otherPiece(frame) : undefined;
     case "unknown":
     case "fault":
       return otherPiece(frame);
     default:
-      return undefined;
+      return eventPiece(event);
   }
 }
 

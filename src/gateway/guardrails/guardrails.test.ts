@@ -1,14 +1,13 @@
 /** The parts of guardrails without a socket: what is text, what a pattern may cost, how a refused answer ends. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { argumentsText, isSurelyCheap, textOf } from "../../policy/index.ts";
 import { createDecoder, createEncoder, type StreamFormat } from "../../stream/index.ts";
 import { framesOf } from "../frame-splitter.ts";
 import { wholeText } from "./answer-pieces.ts";
 import { PatternChecker } from "./pattern-checker.ts";
-import { isSurelyCheap } from "./pattern-cost.ts";
 import { RefusedStream, refusedWhole } from "./refused-answer.ts";
 import { requestText } from "./request-text.ts";
-import { argumentsText, textOf } from "./text-leaves.ts";
 
 const NOBODY = { credentials: [], hidesKey: false };
 

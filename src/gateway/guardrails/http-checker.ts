@@ -1,15 +1,10 @@
 /**
- * A classifier over HTTP: `POST {"input": text}`, answered by its verdict in one of three forms, so that a small server of
- * one's own and a moderation API both do:
- *
- *     {"verdict": "clean" | "flag" | "unsure"}      {"flagged": true}      {"results": [{"flagged": true}]}
- *
- * Anything else is a check that has failed.
+ * A classifier over HTTP: `POST {"input": text}`, answered by its verdict in one of the forms that `readVerdict` knows.
  */
 import { Pool } from "undici";
 import type { Cancel } from "../../clock/index.ts";
 import type { Secret } from "../../config/index.ts";
-import type { GuardStage, Verdict } from "../../policy/index.ts";
+import { type GuardStage, readVerdict, type Verdict } from "../../policy/index.ts";
 import type { CheckCaller, Checker } from "./checker.ts";
 
 export interface HttpCheckerOptions {
@@ -88,19 +83,10 @@ export class HttpChecker implements Checker {
       if (bytes > ANSWER_BYTES_MAX) return "failed";
       parts.push(part);
     }
-    return answer.statusCode === 200 ? readVerdict(Buffer.concat(parts)) : "failed";
+    return answer.statusCode === 200
+      ? readVerdict(Buffer.concat(parts).toString("utf8"))
+      : "failed";
   }
-}
-
-function readVerdict(body: Buffer): Verdict {
-  const value = JSON.parse(body.toString("utf8")) as Readonly<Record<string, unknown>> | null;
-  const { verdict, flagged, results } = value ?? {};
-  if (verdict === "clean" || verdict === "flag" || verdict === "unsure") return verdict;
-  if (typeof flagged === "boolean") return flagged ? "flag" : "clean";
-  if (!Array.isArray(results) || results.length === 0) return "failed";
-  const each = results.map((one) => (one as { flagged?: unknown } | null)?.flagged);
-  if (!each.every((one) => typeof one === "boolean")) return "failed";
-  return each.includes(true) ? "flag" : "clean";
 }
 
 const DEAD_SOCKET = new Set(["UND_ERR_SOCKET", "ECONNRESET", "EPIPE"]);

@@ -4,9 +4,8 @@
  */
 import { type Context, createContext, Script } from "node:vm";
 import type { Cancel } from "../../clock/index.ts";
-import type { Verdict } from "../../policy/index.ts";
+import { isSurelyCheap, type Verdict } from "../../policy/index.ts";
 import type { CheckCaller, Checker } from "./checker.ts";
-import { isSurelyCheap } from "./pattern-cost.ts";
 
 export interface PatternOptions {
   readonly patterns: readonly string[];

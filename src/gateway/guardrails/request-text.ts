@@ -1,6 +1,6 @@
 /** What of a request is checked: all that it says, or what has come since the model spoke last. */
 import { parseJsonObject } from "../../http/index.ts";
-import { textOf } from "./text-leaves.ts";
+import { textOf } from "../../policy/index.ts";
 
 export type RequestScope = "new" | "all";
 

@@ -1,4 +1,5 @@
 /** What of a call is checked when, and what of its answer may go out. */
+export { eventPiece } from "./event-piece.ts";
 export type { GuardDecision, GuardRefusal, GuardResult } from "./guard-decision.ts";
 export {
   GuardMachine,
@@ -13,3 +14,6 @@ export {
   type GuardStage,
   type Verdict,
 } from "./guard-policy.ts";
+export { isSurelyCheap } from "./pattern-cost.ts";
+export { argumentsText, textOf } from "./text-leaves.ts";
+export { JUDGE_FORM, readJudgement, readVerdict } from "./verdict-forms.ts";

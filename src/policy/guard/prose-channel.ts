@@ -6,11 +6,22 @@
  *              cleared     windowEnd              end
  *              └── the next window begins here
  *
+ * A window that is full, or the last one, does not wait for the verdict on the one before it: a slow check then costs its own
+ * time once, at the end, and not what is left of the one before besides.
+ *
  * Invariant: what lies before `cleared` was in a clean window together with the `overlapChars` that follow it, so that bad
  * text of that length is whole in a window before its first character is cleared (its end is no less safe: nothing follows).
  */
 import { Cascade, type CascadeEnd, type CheckDesk } from "./cascade.ts";
-import type { GuardPolicy } from "./guard-policy.ts";
+import type { GuardPolicy, Verdict } from "./guard-policy.ts";
+
+interface Window {
+  readonly cascade: Cascade;
+  readonly end: number;
+}
+
+/** Windows of one text at once; a check that is slower than the text holds it back. */
+const WINDOWS_MAX = 4;
 
 export class ProseChannel {
   readonly #policy: GuardPolicy;
@@ -25,7 +36,8 @@ export class ProseChannel {
   /** When the first character came that is in no window yet. */
   #waitsSinceUs = 0;
   #isOver = false;
-  #cascade: Cascade | undefined;
+  /** Under way, in their order; the verdict on one counts when those before it are clean. */
+  #windows: Window[] = [];
 
   constructor(policy: GuardPolicy, desk: CheckDesk) {
     this.#policy = policy;
@@ -56,59 +68,67 @@ export class ProseChannel {
   }
 
   owns(check: number): boolean {
-    return this.#cascade?.owns(check) ?? false;
+    return this.#windows.some(({ cascade }) => cascade.owns(check));
   }
 
   /** When `advance` has something to do at the latest, if nothing happens. */
   get dueUs(): number {
-    if (this.#cascade !== undefined) return this.#cascade.dueUs;
-    const { overlapChars, waitUs } = this.#policy;
-    const isWaiting = this.#end > this.#windowEnd && this.#end - overlapChars > this.#cleared;
-    return isWaiting ? this.#waitsSinceUs + waitUs : Number.POSITIVE_INFINITY;
+    let dueUs = Number.POSITIVE_INFINITY;
+    for (const { cascade } of this.#windows) dueUs = Math.min(dueUs, cascade.dueUs);
+    const isWaiting = this.#windows.length === 0 && this.#end > this.#windowEnd && this.#hasNews;
+    return isWaiting ? this.#waitsSinceUs + this.#policy.waitUs : dueUs;
   }
 
   /** Takes what has been decided and opens the next window if there is one. @returns a refusal, if that is what it came to. */
   advance(nowUs: number): CascadeEnd | undefined {
     for (;;) {
-      this.#cascade?.advance(nowUs);
-      const end = this.#cascade?.end;
-      if (end !== undefined) {
-        this.#cascade = undefined;
-        if (end.outcome !== "clean") return end;
-        this.#moveOn(this.#windowEnd - this.#policy.overlapChars);
+      for (const { cascade } of this.#windows) {
+        cascade.advance(nowUs);
+        // However the windows before it turn out, this is not going out whole.
+        if (cascade.end !== undefined && cascade.end.outcome !== "clean") return cascade.end;
       }
-      if (this.#cascade !== undefined) return undefined;
+      while (this.#windows[0]?.cascade.end !== undefined) {
+        const { end } = this.#windows.shift()!;
+        this.#cleared = Math.max(this.#cleared, end - this.#policy.overlapChars);
+      }
       // Nothing follows what was checked to its end.
-      if (this.#isOver && this.#windowEnd === this.#end) this.#cleared = this.#end;
+      const isChecked = this.#windows.length === 0 && this.#windowEnd === this.#end;
+      if (this.#isOver && isChecked) this.#cleared = this.#end;
       if (!this.#isWindow(nowUs)) return undefined;
-      this.#windowEnd = this.#end;
-      this.#cascade = new Cascade("output", this.#text, this.#desk, nowUs);
+      this.#open(nowUs);
     }
   }
 
-  verdict(check: number, verdict: Parameters<Cascade["verdict"]>[1], nowUs: number): void {
-    this.#cascade?.verdict(check, verdict, nowUs);
+  verdict(check: number, verdict: Verdict, nowUs: number): void {
+    for (const { cascade } of this.#windows) cascade.verdict(check, verdict, nowUs);
   }
 
   stop(): void {
-    this.#cascade?.stop();
+    for (const { cascade } of this.#windows) cascade.stop();
+  }
+
+  /** A window that lets nothing out would be work for nothing. */
+  get #hasNews(): boolean {
+    return this.#end - this.#policy.overlapChars > this.#cleared;
   }
 
   #isWindow(nowUs: number): boolean {
     const fresh = this.#end - this.#windowEnd;
-    if (fresh === 0) return false;
+    if (fresh === 0 || this.#windows.length >= WINDOWS_MAX) return false;
     if (this.#isOver) return true;
-    const { windowChars, overlapChars, waitUs } = this.#policy;
-    // A window that lets nothing out would be work for nothing.
-    if (this.#end - overlapChars <= this.#cleared) return false;
+    if (!this.#hasNews) return false;
+    const { windowChars, waitUs } = this.#policy;
+    if (this.#windows.length > 0) return windowChars > 0 && fresh >= windowChars;
     return fresh >= windowChars || nowUs >= this.#waitsSinceUs + waitUs;
   }
 
-  #moveOn(position: number): void {
-    if (position > this.#from) {
-      this.#text = this.#text.slice(position - this.#from);
-      this.#from = position;
-    }
-    this.#cleared = Math.max(this.#cleared, position);
+  #open(nowUs: number): void {
+    const cascade = new Cascade("output", this.#text, this.#desk, nowUs);
+    this.#windowEnd = this.#end;
+    this.#windows.push({ cascade, end: this.#end });
+    const next = this.#end - this.#policy.overlapChars;
+    if (next <= this.#from) return;
+    this.#text = this.#text.slice(next - this.#from);
+    this.#from = next;
   }
 }
