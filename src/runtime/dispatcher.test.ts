@@ -7,7 +7,7 @@ import {
   wholeCall,
 } from "../../test/support/runtime-world.ts";
 import { bytesOf, chatWire, delta } from "../../test/support/wire-text.ts";
-import type { CallEvent } from "./dispatcher.ts";
+import type { CallEvent } from "./call-event.ts";
 
 const OPEN = { id: "A", name: "search" };
 

@@ -13,13 +13,13 @@ import type { Cancel } from "../clock/index.ts";
 import { nearestName } from "../core/index.ts";
 import type { StreamEvent, ToolEnd } from "../stream/index.ts";
 import type { OpenSpan } from "../trace/index.ts";
+import type { AdmissibleCall, Admission, CallEvent } from "./call-event.ts";
 import { CallPlan } from "./call-plan.ts";
 import { CallRun, type RunScope } from "./call-run.ts";
 import { type CallPlace, UNTRACED } from "./call-trace.ts";
-import type { Effect } from "./effect.ts";
 import type { Checked } from "./input-check.ts";
 import { ModelCall } from "./model-call.ts";
-import { errorText, type ResultStatus, type ResultText } from "./result-text.ts";
+import { errorText, type ResultText } from "./result-text.ts";
 import { ResultWaits } from "./result-waits.ts";
 import type { RunShelf } from "./run-shelf.ts";
 import type { StepTrace } from "./step-trace.ts";
@@ -27,34 +27,6 @@ import { MAY_COME_AGAIN, type StreamVerdict, VERDICT_TEXT } from "./stream-verdi
 import type { Tool } from "./tool.ts";
 import type { ToolBox } from "./tool-box.ts";
 import type { ToolResult } from "./tool-result.ts";
-
-/** A call that is about to run. */
-export interface AdmissibleCall {
-  readonly id: string;
-  readonly name: string;
-  readonly effect: Effect;
-  readonly args: unknown;
-}
-
-/** Nothing lets it run. A promise holds it: a guardrail answers when its verdict is there. */
-export type Admission = undefined | { readonly blocked: string };
-
-export type CallEvent =
-  | {
-      readonly type: "call-sealed" | "call-start";
-      readonly number: number;
-      readonly id: string;
-      readonly name: string;
-      readonly atUs: number;
-    }
-  | {
-      readonly type: "call-end";
-      readonly number: number;
-      readonly id: string;
-      readonly name: string;
-      readonly atUs: number;
-      readonly status: ResultStatus;
-    };
 
 export interface DispatchScope extends RunScope {
   readonly tools: ToolBox;
@@ -75,14 +47,14 @@ export class Dispatcher {
   #endUs = 0;
   #isPumping = false;
   #resolve: (results: readonly ToolResult[]) => void = () => {};
-  readonly results: Promise<readonly ToolResult[]>;
+  #results: Promise<readonly ToolResult[]>;
   readonly #letGo: Cancel;
   readonly #waits = new ResultWaits();
 
   constructor(scope: DispatchScope, trace?: StepTrace) {
     this.#scope = scope;
     this.#trace = trace;
-    this.results = new Promise((resolve) => {
+    this.#results = new Promise((resolve) => {
       this.#resolve = resolve;
     });
     const { signal } = scope.deadline;
@@ -90,6 +62,11 @@ export class Dispatcher {
     signal.addEventListener("abort", onAbort, { once: true });
     this.#letGo = () => signal.removeEventListener("abort", onAbort);
     if (signal.aborted) this.#timeIsUp();
+  }
+
+  /** One for each call; after `takeBack` those of a message that does not count. */
+  get results(): Promise<readonly ToolResult[]> {
+    return this.#results;
   }
 
   /** Undefined as long as the message is open. */
@@ -142,6 +119,19 @@ export class Dispatcher {
     if (this.#verdict === undefined) return;
     const call = this.#first(id);
     if (call?.outcome !== undefined) this.#waits.answer(id, call.result(this.#endUs));
+  }
+
+  /** The message does not count, though it may have ended well: what began is called off and undone, what it found is lost. */
+  takeBack(verdict: "refused" | "cancelled"): void {
+    const before = this.#verdict;
+    if (before === undefined) this.end(verdict);
+    if (before !== "run" && verdict !== "refused") return;
+    this.#verdict = verdict;
+    if (before !== "run") return;
+    this.#revokeAll(verdict);
+    for (const id of this.#waits.ids) this.#answer(id);
+    this.#finishIfDone();
+    this.#results = Promise.resolve(this.#collect());
   }
 
   #open(call: ModelCall): void {
@@ -362,11 +352,14 @@ export class Dispatcher {
 
   #finishIfDone(): void {
     if (this.#verdict === undefined) return;
-    const calls = [...this.#calls.values()];
-    if (calls.some(({ outcome }) => outcome === undefined)) return;
+    for (const { outcome } of this.#calls.values()) if (outcome === undefined) return;
     this.#letGo();
     this.#trace?.settled();
-    this.#resolve(calls.map((call) => call.result(this.#endUs)));
+    this.#resolve(this.#collect());
+  }
+
+  #collect(): readonly ToolResult[] {
+    return [...this.#calls.values()].map((call) => call.result(this.#endUs));
   }
 
   #tell(type: CallEvent["type"], call: ModelCall): void {

@@ -1,11 +1,13 @@
+/** What is asked before a call runs, and told while it does. */
+export type { AdmissibleCall, Admission, CallEvent } from "./call-event.ts";
 /** One deadline for all of a turn. */
 export { type ChildOptions, DEADLINE_HEADER, Deadline } from "./deadline.ts";
-/** What is asked before a call runs, and told while it does. */
-export type { AdmissibleCall, Admission, CallEvent } from "./dispatcher.ts";
 /** What the effect of a tool allows. */
 export { EFFECT_RULES, type Effect, type EffectRule } from "./effect.ts";
 /** Branches that come back together. */
 export * from "./fan-out/index.ts";
+/** Checks beside the generation. */
+export * from "./guardrails/index.ts";
 /** Arguments: by zod or another Standard Schema, by JSON Schema, by a function. */
 export type { JsonSchema, StandardSchema, ToolInput } from "./input-check.ts";
 /** Calls of models, by a `fetch` for any SDK. */

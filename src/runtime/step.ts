@@ -100,6 +100,11 @@ export class Step<Format extends DecodableFormat = DecodableFormat> {
     this.#dispatcher.end("cancelled");
   }
 
+  /** What a guardrail or its caller says after the message may have ended: it does not count, and neither do its results. */
+  takeBack(verdict: "refused" | "cancelled"): void {
+    this.#dispatcher.takeBack(verdict);
+  }
+
   /**
    * One result for each call, in the order of the calls, once the message has ended and all are settled; at the latest
    * when the turn's time is up. Never rejects.

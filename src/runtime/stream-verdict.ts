@@ -17,6 +17,8 @@ export type StreamVerdict =
   | "incomplete"
   /** The turn's time was over before the message was whole. */
   | "late"
+  /** A guardrail has refused it. */
+  | "refused"
   | "cancelled";
 
 /** What a call of such a message is told. */
@@ -29,6 +31,7 @@ export const VERDICT_TEXT: Readonly<Record<Exclude<StreamVerdict, "run">, string
   failed: "the message ended in an error",
   incomplete: "the message broke off",
   late: "the turn's time was over before the message was whole",
+  refused: "a guardrail has refused the message",
   cancelled: "the message was cancelled",
 };
 

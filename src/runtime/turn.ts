@@ -11,9 +11,11 @@
 import { type Clock, realClock } from "../clock/index.ts";
 import type { DecodableFormat } from "../stream/index.ts";
 import { NO_SPAN, NO_TURN, type OpenSpan } from "../trace/index.ts";
+import type { AdmissibleCall, Admission, CallEvent } from "./call-event.ts";
 import { Deadline } from "./deadline.ts";
-import type { AdmissibleCall, Admission, CallEvent, DispatchScope } from "./dispatcher.ts";
+import type { DispatchScope } from "./dispatcher.ts";
 import { GRACE_US } from "./execution.ts";
+import { GuardedStep, type GuardedStepOptions } from "./guardrails/guarded-step.ts";
 import { OpenWork } from "./open-work.ts";
 import type { PlanStep } from "./plan.ts";
 import { PlanRun } from "./plan-run.ts";
@@ -98,6 +100,15 @@ export class Turn {
   step<Format extends DecodableFormat>(format: Format, options?: StepOptions): Step<Format> {
     this.#steps += 1;
     return new Step(format, this.#scope, this.#steps, options);
+  }
+
+  /** The next message of the model, behind rails: what is asked is checked from now on, what it says before it is released. */
+  guarded<Format extends DecodableFormat>(
+    format: Format,
+    options: GuardedStepOptions,
+  ): GuardedStep<Format> {
+    this.#steps += 1;
+    return new GuardedStep(format, this.#scope, this.#steps, options);
   }
 
   /**
