@@ -16,6 +16,8 @@ export * from "./model-fetch/index.ts";
 export type { PlanStep } from "./plan.ts";
 /** Prompts laid out for the provider's cache. */
 export * from "./prompt/index.ts";
+/** An even stream for the eyes. */
+export * from "./playout/index.ts";
 export type { ResultStatus } from "./result-text.ts";
 export {
   type GraphOptions,
