@@ -114,5 +114,11 @@ export const ERROR_EXAMPLES: Readonly<Partial<Record<ErrorCode, ErrorParts>>> = 
     got: "31 ms",
   },
   MANX_BUDGET_BREACHED: { where: "ttft.p99", expected: "at most 800 ms", got: "1.4 s (n 4000)" },
+  MANX_RAIL_INVALID: {
+    what: "a pattern that might take very long on some text",
+    where: 'rail "injection"',
+    expected: "repetitions with a bound, such as {1,20} instead of +",
+    got: "(a+)+b",
+  },
   MANX_INTERRUPTED: { where: "result.json", got: "1812 of 19366 requests" },
 };

@@ -219,8 +219,12 @@ export class GuardedAnswer implements AsyncIterable<StreamEvent> {
 
   #room(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
-      this.#resume = resolve;
-      signal.addEventListener("abort", () => resolve(), { once: true });
+      const goOn = (): void => {
+        signal.removeEventListener("abort", goOn);
+        resolve();
+      };
+      this.#resume = goOn;
+      signal.addEventListener("abort", goOn, { once: true });
     });
   }
 

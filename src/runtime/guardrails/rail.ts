@@ -26,11 +26,14 @@ export interface RailContext {
   readonly stage: GuardStage;
 }
 
-/** What it throws, and an answer that is no verdict, is a check that has failed. */
+/**
+ * What it throws, and an answer that is no verdict, is a check that has failed. (A `string` in the promise, since TypeScript takes
+ * what an async function returns for one; what is none of the four words is no verdict.)
+ */
 export type RailCheck = (
   text: string,
   context: RailContext,
-) => Verdict | RailAnswer | PromiseLike<Verdict | RailAnswer>;
+) => Verdict | RailAnswer | Promise<string | RailAnswer>;
 
 export interface RailOptions {
   /** Differs from all others of a list. */

@@ -93,8 +93,8 @@ describe("what a rail answers", () => {
     };
     expect(await said(throws)).toEqual(["failed", {}]);
     expect(await said(async () => throws())).toEqual(["failed", {}]);
-    const then = Object.defineProperty({}, "then", { get: throws }) as never;
-    expect(await said(() => then)).toEqual(["failed", {}]);
+    const hostile = new Proxy({}, { get: throws }) as never;
+    expect(await said(() => hostile)).toEqual(["failed", {}]);
   });
 
   it("does not count after it was given up, and its signal has aborted", async () => {
