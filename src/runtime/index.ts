@@ -4,20 +4,15 @@ export type { AdmissibleCall, Admission, CallEvent } from "./call-event.ts";
 export { type ChildOptions, DEADLINE_HEADER, Deadline } from "./deadline.ts";
 /** What the effect of a tool allows. */
 export { EFFECT_RULES, type Effect, type EffectRule } from "./effect.ts";
-/** Branches that come back together. */
 export * from "./fan-out/index.ts";
-/** Checks beside the generation. */
 export * from "./guardrails/index.ts";
 /** Arguments: by zod or another Standard Schema, by JSON Schema, by a function. */
 export type { JsonSchema, StandardSchema, ToolInput } from "./input-check.ts";
-/** Calls of models, by a `fetch` for any SDK. */
 export * from "./model-fetch/index.ts";
 /** Calls and tasks that need each other. */
 export type { PlanStep } from "./plan.ts";
-/** Prompts laid out for the provider's cache. */
-export * from "./prompt/index.ts";
-/** An even stream for the eyes. */
 export * from "./playout/index.ts";
+export * from "./prompt/index.ts";
 export type { ResultStatus } from "./result-text.ts";
 export {
   type GraphOptions,
