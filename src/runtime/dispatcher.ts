@@ -13,6 +13,7 @@ import type { Cancel } from "../clock/index.ts";
 import { nearestName } from "../core/index.ts";
 import type { StreamEvent, ToolEnd } from "../stream/index.ts";
 import type { OpenSpan } from "../trace/index.ts";
+import type { AskedCalls } from "./asked-calls.ts";
 import type { AdmissibleCall, Admission, CallEvent } from "./call-event.ts";
 import { CallPlan } from "./call-plan.ts";
 import { CallRun, type RunScope } from "./call-run.ts";
@@ -33,6 +34,7 @@ export interface DispatchScope extends RunScope {
   readonly shelf: RunShelf;
   /** What the turn's spans hang on; `NO_SPAN` if it is not recorded. */
   readonly trace: OpenSpan;
+  readonly asked: AskedCalls;
   readonly admit: ((call: AdmissibleCall) => Admission | Promise<Admission>) | undefined;
   readonly observe: ((event: CallEvent) => void) | undefined;
 }
@@ -88,8 +90,7 @@ export class Dispatcher {
 
   /** @returns the result of the first call with this id, once it cannot change any more; undefined if there is none. */
   result(id: string): Promise<ToolResult> | undefined {
-    const call = this.#first(id);
-    if (call === undefined) return undefined;
+    if (this.#first(id) === undefined) return undefined;
     const result = this.#waits.wait(id);
     this.#answer(id);
     return result;
@@ -110,8 +111,7 @@ export class Dispatcher {
   }
 
   #first(id: string): ModelCall | undefined {
-    for (const call of this.#calls.values()) if (call.id === id) return call;
-    return undefined;
+    return [...this.#calls.values()].find((call) => call.id === id);
   }
 
   /** Before the verdict even a good result may still be taken back. */

@@ -58,7 +58,9 @@ export class Step<Format extends DecodableFormat = DecodableFormat> {
   headers(least?: TimeSpan): Readonly<Record<string, string>> {
     const traceparent = this.span.traceparent();
     const headers = this.#scope.deadline.headers(least);
-    return traceparent === undefined ? headers : { ...headers, traceparent };
+    if (traceparent === undefined) return headers;
+    this.#scope.asked.put(traceparent, this.span);
+    return { ...headers, traceparent };
   }
 
   get format(): Format {

@@ -11,6 +11,7 @@
 import { type Clock, realClock } from "../clock/index.ts";
 import type { DecodableFormat } from "../stream/index.ts";
 import { NO_SPAN, NO_TURN, type OpenSpan } from "../trace/index.ts";
+import { AskedCalls } from "./asked-calls.ts";
 import type { AdmissibleCall, Admission, CallEvent } from "./call-event.ts";
 import { Deadline } from "./deadline.ts";
 import type { DispatchScope } from "./dispatcher.ts";
@@ -73,6 +74,7 @@ export class Turn {
       work: new OpenWork(),
       shelf: new RunShelf(),
       trace: trace === NO_TURN ? NO_SPAN : trace,
+      asked: new AskedCalls(),
       admit: options.admit,
       observe: options.observe,
     };
@@ -89,6 +91,11 @@ export class Turn {
   /** For what the agent itself records: assembly, retrieval, a sub-agent. */
   get trace(): OpenSpan {
     return this.#scope.trace;
+  }
+
+  /** @param traceparent of a request, as `step.headers` gave it. @returns the span of the step's model call. */
+  spanOf(traceparent: string | null): OpenSpan | undefined {
+    return this.#scope.asked.find(traceparent);
   }
 
   /** Runs whose code has neither ended nor been given up. */

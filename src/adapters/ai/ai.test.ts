@@ -24,7 +24,7 @@ describe("streamText", () => {
     const { tools, runs, started } = agentTools();
     const calls = [search, { name: "fail", args: { q: "x" } }];
     const server = await provider({ calls, before: () => started }, { text: "Cats." });
-    const turn = new Turn({ tools });
+    const turn = new Turn({ tools, deadline: "20s" });
     const model = modelOf(server, turn);
     const result = streamText({ ...common, model, tools: await manxTools(turn) });
     expect(await result.text).toBe("Cats.");
@@ -37,6 +37,7 @@ describe("streamText", () => {
     // Once each: what had begun was taken over.
     expect(runs).toEqual(["search", "fail"]);
     expect(turn.counts.early).toBe(2);
+    expect(Number(server.asked[1]!.headers["x-manx-deadline-ms"])).toBeGreaterThan(0);
     const { messages, tools: declared } = server.asked[1]!.body;
     expect(messages.slice(2)).toMatchObject([
       { role: "tool", content: '{"found":"cats"}' },
@@ -116,6 +117,17 @@ describe("streamText", () => {
     expect(text).toBe("Cats.");
     expect(turn.counts).toMatchObject({ early: 1, started: 1 });
     expect(await streamText({ ...common, model }).text).toBe("Cats.");
+  });
+});
+
+describe("a turn whose time is over", () => {
+  it("asks no model", async () => {
+    const server = await provider({ text: "Cats." });
+    const turn = new Turn({ tools: [] });
+    await turn.close();
+    const asking = generateText({ ...common, model: modelOf(server, turn) });
+    await expect(asking).rejects.toMatchObject({ code: "MANX_DEADLINE" });
+    expect(server.asked).toEqual([]);
   });
 });
 

@@ -11,6 +11,7 @@ const AHEAD_PARTS_MAX = 256;
 
 interface CallParams {
   readonly abortSignal?: AbortSignal | undefined;
+  readonly headers?: Readonly<Record<string, string | undefined>> | undefined;
 }
 
 interface StreamCall<Result> {
@@ -21,12 +22,18 @@ interface StreamCall<Result> {
 
 interface GenerateCall<Result> {
   readonly doGenerate: () => PromiseLike<Result>;
+  readonly params: CallParams;
   readonly model: { readonly modelId: string };
 }
 
 /** The part of `LanguageModelV3Middleware` that is used. */
 export interface ManxMiddleware {
   readonly specificationVersion: "v3";
+  /** Puts the turn's deadline and its trace into the request's headers. */
+  readonly transformParams: <Params extends CallParams>(call: {
+    readonly params: Params;
+    readonly model: { readonly modelId: string };
+  }) => Promise<Params>;
   readonly wrapStream: <Result extends { readonly stream: ReadableStream }>(
     call: StreamCall<Result>,
   ) => Promise<Result>;
@@ -41,19 +48,32 @@ interface Generated {
 /** @param turn or where to find it, for a model that is wrapped once and used by many turns; none leaves the call alone. */
 export function manxMiddleware(turn: Turn | (() => Turn | undefined)): ManxMiddleware {
   const current = typeof turn === "function" ? turn : () => turn;
+  /** Of calls whose request has been made and not yet sent. */
+  const feeders = new WeakMap<object, PartFeeder>();
+  const feederOf = (params: object, modelId: string): PartFeeder | undefined => {
+    const known = feeders.get(params);
+    const now = known === undefined ? current() : undefined;
+    return now === undefined ? known : new PartFeeder(now, modelId);
+  };
   return {
     specificationVersion: "v3",
-    wrapStream: async ({ doStream, params, model }) => {
+    transformParams: async ({ params, model }) => {
       const now = current();
-      if (now === undefined) return doStream();
+      if (now === undefined) return params;
       const feeder = new PartFeeder(now, model.modelId);
+      const next = { ...params, headers: { ...params.headers, ...feeder.headers() } };
+      feeders.set(next, feeder);
+      return next;
+    },
+    wrapStream: async ({ doStream, params, model }) => {
+      const feeder = feederOf(params, model.modelId);
+      if (feeder === undefined) return doStream();
       const result = await orEnd(feeder, doStream);
       return { ...result, stream: shownTo(feeder, result.stream, params.abortSignal) };
     },
-    wrapGenerate: async ({ doGenerate, model }) => {
-      const now = current();
-      if (now === undefined) return doGenerate();
-      const feeder = new PartFeeder(now, model.modelId);
+    wrapGenerate: async ({ doGenerate, params, model }) => {
+      const feeder = feederOf(params, model.modelId);
+      if (feeder === undefined) return doGenerate();
       const result = await orEnd(feeder, doGenerate);
       for (const part of result.content) feeder.take(part as Part);
       feeder.take({ type: "finish", finishReason: result.finishReason });

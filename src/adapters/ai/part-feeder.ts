@@ -27,6 +27,16 @@ export class PartFeeder {
     CallDesk.of(turn).put({ step: this.#step, argsOf: (id) => this.#args.get(id) });
   }
 
+  /** For the request. @throws MANX_DEADLINE if it could not finish in time; the step has ended by then. */
+  headers(): Readonly<Record<string, string>> {
+    try {
+      return this.#step.headers();
+    } catch (error) {
+      this.#step.cancel();
+      throw error;
+    }
+  }
+
   take(part: Part): void {
     switch (part.type) {
       case "tool-input-start":

@@ -3,7 +3,9 @@ import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
 import { agentTools, closeProviders, provider } from "../../../test/support/agent-tools.ts";
 import type { ScriptedProvider } from "../../../test/support/scripted-provider.ts";
+import { realClock } from "../../clock/index.ts";
 import { modelFetch, Turn } from "../../runtime/index.ts";
+import { TurnRecorder } from "../../trace/index.ts";
 import { feed, runChat, runResponses } from "./index.ts";
 
 closeProviders();
@@ -180,6 +182,30 @@ describe("runChat", () => {
     const none = await runChat(client, params, { turn: new Turn({ tools: [] }) }).result();
     expect(none.text).toBe("whole");
     expect(server.asked[2]!.body).not.toHaveProperty("tools");
+  });
+
+  it("records each model call once, with its attempts, where the turn's own fetch sends it", async () => {
+    const { tools } = agentTools();
+    const server = await provider({ calls: [search] }, { text: "Cats." });
+    const trace = new TurnRecorder({ clock: realClock, name: "agent" });
+    const turn = new Turn({ tools, trace });
+    const client = new OpenAI({
+      baseURL: `${server.url}/v1`,
+      apiKey: "none",
+      fetch: modelFetch({ turn }),
+    });
+    await runChat(client, params, { turn }).result();
+    await turn.close();
+    const { spans } = trace.finish();
+    const kinds = spans.map(({ kind }) => kind);
+    for (const kind of ["step", "model-call", "attempt"] as const) {
+      expect(
+        kinds.filter((one) => one === kind),
+        kind,
+      ).toHaveLength(2);
+    }
+    expect(kinds.filter((one) => one === "tool-call")).toHaveLength(1);
+    expect(server.asked[0]!.headers.traceparent).toMatch(/^00-/);
   });
 
   it("leaves retries to a fetch of Manx's own", async () => {

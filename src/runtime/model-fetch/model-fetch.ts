@@ -120,7 +120,9 @@ class ModelCalls {
   #bookOf(request: ModelRequest, receivedUs: number): CallBook {
     const { span, callSpan, turn, observe } = this.#options;
     const parent = now(span) ?? now(turn)?.trace;
-    const spans = CallSpans.begin({ parent, call: now(callSpan) }, request, receivedUs);
+    // A step that has sent its headers along records the call itself.
+    const call = now(callSpan) ?? now(turn)?.spanOf(request.headers.get("traceparent"));
+    const spans = CallSpans.begin({ parent, call }, request, receivedUs);
     return new CallBook({ request, receivedUs, counts: this.#counts, spans, observe });
   }
 
