@@ -11,6 +11,7 @@ export interface GatewayFlags {
   readonly port?: string;
   readonly workers?: string;
   readonly preconnect?: string;
+  readonly rehearsal?: string;
   readonly idle?: string;
   readonly deadline?: string;
   readonly timeoutConnect?: string;
@@ -39,6 +40,7 @@ export function addGatewayFlags(command: Command): Command {
       .option("--port <number>", "port to listen on; 0 takes any free one (default: 4000)")
       .option("--workers <count>", "processes that share the port (default: 1)")
       .option("--preconnect <count>", "upstream connections kept open (default: 4)")
+      .option("--rehearsal <count>", "calls to itself before it listens; 0 = none (default: 1500)")
       .option("--idle <duration>", "how long an unused upstream connection is kept (default: 2m)")
       .option("--deadline <duration>", "limit for a call with all its attempts (default: none)")
       .option("--timeout-connect <duration>", "limit to connect; 0s = none (default: 10s)")
@@ -95,6 +97,7 @@ function rules(): Partial<Record<keyof GatewayFlags, FlagRule>> {
     host: text("--host", "listen", "host"),
     port: count("--port", ["listen", "port"], 0, 65_535),
     workers: count("--workers", ["listen", "workers"], 1, 256),
+    rehearsal: count("--rehearsal", ["listen", "rehearsal"], 0, 100_000),
     deadline: time("--deadline", ...DEFAULT_POLICY, "deadline"),
     timeoutConnect: time("--timeout-connect", ...DEFAULT_POLICY, "timeouts", "connect"),
     timeoutHeaders: time("--timeout-headers", ...DEFAULT_POLICY, "timeouts", "headers"),

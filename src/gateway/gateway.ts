@@ -20,6 +20,7 @@ import {
   readKeyFile,
 } from "./keys/index.ts";
 import type { GatewayLimits } from "./limits.ts";
+import { rehearse } from "./rehearsal.ts";
 import { Seeing } from "./seeing/index.ts";
 import { type SharedFacts, SharedState, StateWatch } from "./shared-state/index.ts";
 import { type SimpleOptions, simpleConfig } from "./simple-config.ts";
@@ -49,6 +50,11 @@ export async function startConfigured(
   config: GatewayConfig,
   parts: GatewayParts = {},
 ): Promise<Gateway> {
+  const { rehearsal: calls } = config.listen;
+  if (calls > 0) {
+    const start = (staged: GatewayConfig): Promise<Gateway> => startConfigured(staged);
+    await rehearse(config, { calls, clock: parts.clock ?? realClock, start });
+  }
   const running = new RunningGateway(config, parts);
   await running.start();
   return running;

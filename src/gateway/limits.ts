@@ -56,6 +56,9 @@ export const GATEWAY_LIMITS: GatewayLimits = {
   clients: 8_192,
 };
 
+/** About where each path of a request has been compiled; a fraction of a second on a quiet machine. */
+export const REHEARSAL_CALLS = 1_500;
+
 /** @throws MANX_FLAG_VALUE for a limit that is negative, no whole number, or beyond what a timer can hold. */
 export function completeLimits(given: Partial<GatewayLimits>): GatewayLimits {
   const limits = { ...GATEWAY_LIMITS, ...given };

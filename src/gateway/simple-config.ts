@@ -33,7 +33,12 @@ export function simpleConfig(options: SimpleOptions): GatewayConfig {
   };
   const name = "upstream";
   return {
-    listen: { host: options.host ?? "127.0.0.1", port: options.port ?? 0, workers: 1 },
+    listen: {
+      host: options.host ?? "127.0.0.1",
+      port: options.port ?? 0,
+      workers: 1,
+      rehearsal: 0,
+    },
     admin: null,
     upstreams: [
       {

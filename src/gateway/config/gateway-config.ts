@@ -39,6 +39,8 @@ export interface ListenConfig {
   readonly port: number;
   /** Processes that share the port. */
   readonly workers: number;
+  /** Calls that each process makes to itself before it listens; 0 = none. */
+  readonly rehearsal: number;
 }
 
 export interface AdminConfig {

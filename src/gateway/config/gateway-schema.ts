@@ -7,7 +7,7 @@ import { duration, name, secret, share, size } from "../../config/index.ts";
 import { durationText, sizeText } from "../../core/index.ts";
 import { keyRecordSchema } from "../keys/key-record.ts";
 import { priceTableSchema } from "../keys/price-table.ts";
-import { GATEWAY_LIMITS } from "../limits.ts";
+import { GATEWAY_LIMITS, REHEARSAL_CALLS } from "../limits.ts";
 import { admissionSchema } from "./admission-schema.ts";
 import { guardrailSchema, guardrailWindowSchema } from "./guardrail-schema.ts";
 import { policySchema } from "./policy-schema.ts";
@@ -23,6 +23,12 @@ const listen = z.strictObject({
   host: host.default("127.0.0.1").describe("127.0.0.1 lets in this machine alone"),
   port: port.default(4_000).describe("0 = any free one"),
   workers: z.int().min(1).max(256).default(1).describe("processes that share the port"),
+  rehearsal: z
+    .int()
+    .min(0)
+    .max(100_000)
+    .default(REHEARSAL_CALLS)
+    .describe("calls to itself before it listens, so that the first real ones find compiled code"),
 });
 
 const admin = z.strictObject({
