@@ -241,6 +241,7 @@ export class Exchange implements GuardedSide {
     if (this.#notes.hasFirstOutput) return;
     this.#notes.hasFirstOutput = true;
     const { route, receivedUs, identity } = this.#arrival;
+    if (identity.isWarmUp === true) return;
     const { requestId, trace } = identity;
     const link = { requestId, trace, wallMs: this.#context.clock.wallMs() };
     const labels = [route.name, this.#intent!.model.name, upstream] as const;

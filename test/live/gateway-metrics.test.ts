@@ -44,6 +44,17 @@ describe("stream metrics", () => {
     expect(await metric(gateway, `manx_gateway_stalls_total${CHAT}`)).toBe(0);
   });
 
+  it("leave out what a caller has marked as warm-up, and count it apart", async () => {
+    const { chatUrl, gateway } = await liveGateway(() => stream([0, chatText("a")], end));
+    await answer(chatUrl, { headers: { "x-manx-purpose": "warm-up" } });
+    await answer(chatUrl);
+    await until(() => gateway.inFlight() === 0);
+    for (const name of ["ttft_seconds_count", "ttfb_seconds_count", "e2e_seconds_count"]) {
+      expect([name, await metric(gateway, `manx_gateway_${name}${CHAT}`)]).toEqual([name, 1]);
+    }
+    expect(await metric(gateway, `manx_gateway_warm_up_requests_total${CHAT}`)).toBe(1);
+  });
+
   it("see a pause of the upstream as a stall", async () => {
     const { chatUrl, gateway } = await liveGateway(() =>
       stream([0, chatText("a")], [1_150, chatText("b")], end),

@@ -21,6 +21,7 @@ export function accessLine(record: CallRecord): string {
     tenant: record.tenant,
     lane: record.lane,
     stream: record.isStream,
+    warm_up: record.isWarmUp,
     status: record.status,
     outcome: record.outcome,
     error: record.error,

@@ -85,6 +85,11 @@ function callFamilies(page: MetricPage, call: LabelBook) {
       "Streams that were complete but lacked their terminal frame",
       ["route"],
     ),
+    warmUps: page.counter(
+      "warm_up_requests_total",
+      "Requests that callers marked as warm-up; they are in no other figure of calls",
+      ["route", "model"],
+    ),
     unread: page.counter(
       "unread_streams_total",
       "Event streams that could not be read on the side, or not wholly; they were forwarded",
@@ -165,7 +170,11 @@ export class CallMetrics implements CallListener {
 
   callEnds(record: CallRecord): void {
     const { route, model, upstream, receivedUs, headUs } = record;
-    const { requests, refused, heldSeconds, bodyBytes } = this.#calls;
+    const { requests, refused, heldSeconds, bodyBytes, warmUps } = this.#calls;
+    if (record.isWarmUp === true) {
+      warmUps.add(warmUps.book.at(route, model));
+      return;
+    }
     const index = this.#call.at(route, model, upstream);
     requests.add(requests.book.at(route, model, String(record.status), record.outcome));
     if (record.outcome === "refused") refused.add(refused.book.at(reasonOf(record)));
@@ -182,6 +191,7 @@ export class CallMetrics implements CallListener {
 
   /** What is not one figure a call. */
   streamEnds(record: CallRecord, seen: StreamSeen): void {
+    if (record.isWarmUp === true) return;
     const { route, model, upstream } = record;
     const { terminalMissing, unread } = this.#calls;
     const { itl, ttft } = this.#times;

@@ -107,6 +107,7 @@ export class CallNotes {
     return {
       requestId: identity.requestId,
       trace: identity.trace,
+      ...(identity.isWarmUp === true && { isWarmUp: true }),
       wallMs: end.wallMs - Math.round((end.nowUs - receivedUs) / 1_000),
       receivedUs,
       readyUs: this.readyUs,
