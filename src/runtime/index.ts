@@ -29,7 +29,7 @@ export type { StreamVerdict } from "./stream-verdict.ts";
 export type { TimeSpan } from "./time-span.ts";
 /** Tools, and their results. */
 export { type Tool, type ToolContext, type ToolDefinition, tool, type UndoneRun } from "./tool.ts";
-export { ToolBox } from "./tool-box.ts";
+export { ToolBox, type ToolBoxOptions, type ValidatorFallback } from "./tool-box.ts";
 export { toolDeclarations } from "./tool-declarations.ts";
 export { type CallTimes, resultMessages, type ToolResult } from "./tool-result.ts";
 /** From the user's input to the answer. */

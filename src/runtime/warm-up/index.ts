@@ -1,3 +1,5 @@
+/** Validators that `manx precompile` has written. */
+export type { CompiledValidator, FallbackReason, ValidatorModule } from "../validator-set.ts";
 /** Start-up work as a graph: ready means warm, and what was paid for being cold is told. */
 export { ClassedLatency } from "./classed-latency.ts";
 export {
@@ -25,6 +27,6 @@ export {
   type ToolRegistryOptions,
   type ToolServer,
 } from "./tool-registry-cache.ts";
-export type { WarmItem } from "./warm-item.ts";
+export { type ItemInputs, type WarmItem, warmItem } from "./warm-item.ts";
 export type { WarmItemReport, WarmReport } from "./warm-report.ts";
 export { WARM_UP_HEADERS, WarmUp, type WarmUpOptions } from "./warm-up.ts";

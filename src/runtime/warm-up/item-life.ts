@@ -25,7 +25,7 @@ export interface ItemHost {
   readonly attemptsMax: number;
   readonly span: OpenSpan;
   /** Values of these items; rejects with a `NeedFailed`. */
-  readonly inputsOf: (item: CheckedItem) => Promise<Readonly<Record<string, never>>>;
+  readonly inputsOf: (item: CheckedItem) => Promise<Readonly<Record<string, unknown>>>;
   readonly settled: (life: ItemLife, what: "proved" | "changed" | "failed") => void;
 }
 
@@ -197,7 +197,7 @@ export class ItemLife {
     });
   }
 
-  #run(inputs: Readonly<Record<string, never>>, parent: Deadline): Promise<unknown> {
+  #run(inputs: Readonly<Record<string, unknown>>, parent: Deadline): Promise<unknown> {
     const { item } = this;
     const { clock, slots } = this.#host;
     const startUs = clock.nowUs();

@@ -11,9 +11,12 @@ import type { Deadline } from "../deadline.ts";
 import { spanUs, type TimeSpan } from "../time-span.ts";
 import { inOrderOfNeeds } from "../topological.ts";
 
+/** Values of what an item needs, by name: of any type, as each item has its own. */
+// biome-ignore lint/suspicious/noExplicitAny: `unknown` could not be taken apart, and `never` not be used
+export type ItemInputs = any;
+
 export interface WarmItem {
-  /** @param inputs values of what it needs, by name. */
-  readonly run: (inputs: Readonly<Record<string, never>>, deadline: Deadline) => unknown;
+  readonly run: (inputs: ItemInputs, deadline: Deadline) => unknown;
   /**
    * Uses the value for real: a request on the connection, an argument through the validator, a lookup that hits. It has
    * failed if it throws or answers false. `run`: the run itself has used it already.
@@ -38,6 +41,16 @@ export interface WarmItem {
   readonly seed?: { readonly value: unknown } | undefined;
   /** What it shares with others; `limits` bound it. Default: its name. */
   readonly resource?: string;
+}
+
+/** The same item, with a proof that knows the type of what `run` makes. */
+export function warmItem<Value>(
+  item: Omit<WarmItem, "run" | "proof"> & {
+    readonly run: (inputs: ItemInputs, deadline: Deadline) => Value | Promise<Value>;
+    readonly proof: "run" | ((value: Value, deadline: Deadline) => unknown);
+  },
+): WarmItem {
+  return item as WarmItem;
 }
 
 /** A declared item with its defaults, in whole µs. */

@@ -195,7 +195,7 @@ export class WarmUp {
     this.#announceReady();
   }
 
-  async #inputsOf(needs: readonly string[]): Promise<Readonly<Record<string, never>>> {
+  async #inputsOf(needs: readonly string[]): Promise<Readonly<Record<string, unknown>>> {
     const values = await Promise.all(
       needs.map((need) =>
         this.#lifeOf(need)
@@ -205,7 +205,7 @@ export class WarmUp {
           }),
       ),
     );
-    return Object.fromEntries(needs.map((need, i) => [need, values[i]])) as Record<string, never>;
+    return Object.fromEntries(needs.map((need, i) => [need, values[i]]));
   }
 
   #lifeOf(name: string): ItemLife {
