@@ -1,7 +1,9 @@
 /** RT-12: what broke the prefix? A time stamp, the order of tools, of keys, of results. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { SimClock } from "../../src/clock/index.ts";
 import { divergenceOf, inCanonicalOrder, layoutOf } from "../../src/policy/index.ts";
+import { PromptLinter, recordedRequests, SimulatedPromptCache } from "../../src/runtime/index.ts";
 
 const tool = (name: string) => ({
   name,
@@ -181,5 +183,94 @@ describe("RT-12: one canonical order", () => {
     ];
     const outputs = (inCanonicalOrder({ input }).input as { output?: string }[]).slice(2);
     expect(outputs.map(({ output }) => output)).toEqual(["1", "2"]);
+  });
+});
+
+describe("RT-12: recorded pairs, and a provider that keeps prefixes", () => {
+  const long = (text: string) => system(`${text} ${"Rules. ".repeat(1_000)}`);
+  const [x, y] = [tool("x"), tool("y")];
+  const { type, properties, required } = x.input_schema;
+  const otherKeys = { ...x, input_schema: { properties, type, required } };
+  const results = base.messages.map((message, at) =>
+    at === 2 ? { ...message, content: [result("toolu_2"), result("toolu_1")] } : message,
+  );
+  const lastOther = [...base.messages.slice(0, 4), { role: "user", content: "And then?" }];
+  const tailId = (digit: string) => ({
+    system: [...long("You help.").system, { type: "text", text: `Request ${uuid(digit)}.` }],
+  });
+
+  const pairs: [string, object, object, string | null, string, string | null][] = [
+    [
+      "a",
+      long("Now: 10:00:01"),
+      long("Now: 10:00:15"),
+      "time_stamp",
+      "system[0].text",
+      "system_changed",
+    ],
+    ["b", {}, { tools: [y, x] }, "tools_reordered", "tools[0]", "tools_changed"],
+    [
+      "c",
+      {},
+      { tools: [otherKeys, y] },
+      "key_order",
+      "tools[0].input_schema.properties",
+      "tools_changed",
+    ],
+    ["d", tailId("1"), tailId("2"), "random_id", "system[1].text", "system_changed"],
+    [
+      "e",
+      {},
+      { messages: results },
+      "results_reordered",
+      "messages[2].content[0]",
+      "messages_changed",
+    ],
+    ["f", {}, { tools: [x, y, tool("z")] }, "tools_added", "tools[2]", "tools_changed"],
+    ["g", {}, { messages: lastOther }, null, "", "messages_changed"],
+    ["i", {}, { model: "claude-opus-4-1" }, "model_changed", "model", "model_changed"],
+    ["i", {}, { thinking: { type: "enabled" } }, "settings_changed", "thinking", "unavailable"],
+  ];
+
+  it.each(pairs)(
+    "(%s) are told with field and reason, and miss as it says",
+    (_, one, two, cause, field, reason) => {
+      const bodies = [one, two].map((change) => ({ ...base, ...long("You help."), ...change }));
+      const linter = new PromptLinter();
+      const [, linted] = bodies.map((body, i) => {
+        const record = { conversation: "c", body };
+        const source = { file: "log.jsonl", line: i + 1, json: JSON.stringify(record) };
+        return linter.add(recordedRequests(record)[0]!, source);
+      });
+      expect(linted!.reason).toBe(reason);
+      expect([linted!.found?.cause ?? null, linted!.found?.field ?? ""]).toEqual([cause, field]);
+      expect(linted!.found?.providerReason ?? null).toBe(cause === null ? null : reason);
+
+      const cache = new SimulatedPromptCache({ clock: new SimClock(), minimumTokens: 0 });
+      // Kept automatically, with a mark behind the last block.
+      const [before, after] = bodies.map((body) => ({
+        ...body,
+        cache_control: { type: "ephemeral" },
+      }));
+      cache.ask(before!);
+      const { usage, missReason } = cache.ask(after!, before!);
+      expect(missReason).toBe(reason);
+      const isKept = linted!.found === null;
+      // With one mark only the whole prefix is an entry: any break before it loses all.
+      expect(usage.readTokens > 0).toBe(isKept && reason === null);
+    },
+  );
+
+  it("(g) and what goes on hit up to where they go on, by share of tokens and not yes or no", () => {
+    const cache = new SimulatedPromptCache({ clock: new SimClock(), minimumTokens: 0 });
+    const marked = (messages: readonly object[]) => {
+      const [first] = long("You help.").system;
+      const text = { ...first, cache_control: { type: "ephemeral" } };
+      return { ...base, system: [text], messages };
+    };
+    cache.ask(marked(base.messages));
+    const { readTokens, inputTokens } = cache.ask(marked(lastOther)).usage;
+    expect(readTokens / (readTokens + inputTokens)).toBeGreaterThan(0.9);
+    expect(inputTokens).toBeGreaterThan(0);
   });
 });

@@ -1,6 +1,13 @@
 /** RT-14: below the minimum a marked prefix is silently not kept. */
 import { describe, expect, it } from "vitest";
+import { SimClock } from "../../src/clock/index.ts";
 import { cacheMinimum, markOutlook, withCacheMarks } from "../../src/policy/index.ts";
+import {
+  compilePrompt,
+  PromptLinter,
+  recordedRequests,
+  SimulatedPromptCache,
+} from "../../src/runtime/index.ts";
 
 const outlook = (tokens: number, model: string) =>
   markOutlook(tokens, cacheMinimum(model)?.tokens ?? null);
@@ -57,5 +64,47 @@ describe("RT-14: marks that cannot work", () => {
 
   it("are tried where the minimum is not known, four at the most", () => {
     expect(marks(withCacheMarks(body, { minimumTokens: null }).body)).toBe(4);
+  });
+});
+
+describe("RT-14: a prefix of 1,500 tokens that is linted, compiled and sent", () => {
+  const rules = "word".repeat(1_500);
+  const marked = (model: string) => ({
+    model,
+    system: [{ type: "text", text: rules, cache_control: { type: "ephemeral" } }],
+    messages: [{ role: "user", content: "Hi" }],
+  });
+
+  it.each([
+    ["claude-sonnet-4-5", [], 1],
+    ["claude-3-5-haiku-20241022", ["too_short"], 0],
+    ["claude-haiku-4-5", ["too_short"], 0],
+    ["claude-opus-4-5", ["too_short"], 0],
+    ["some-claude-of-tomorrow", ["unknown_model"], 1],
+  ])("%s: problems %j, %i mark", (model, kinds, marks) => {
+    const linter = new PromptLinter();
+    const body = marked(model);
+    const source = { file: "log.jsonl", line: 1, json: JSON.stringify(body) };
+    const { problems } = linter.add(recordedRequests(body)[0]!, source)!;
+    expect(problems.map(({ kind }) => kind)).toEqual(kinds);
+    const made = compilePrompt([{ kind: "system", stability: "static", text: rules }], {
+      format: "anthropic-messages",
+      model,
+    });
+    expect(made.marks).toHaveLength(marks);
+    expect(made.findings.map(({ problem }) => problem)).toEqual(kinds);
+    // What was promised is what the provider's usage confirms on the second call.
+    const cache = new SimulatedPromptCache({ clock: new SimClock() });
+    const [, second] = [1, 2].map(() => cache.ask(made.body).usage);
+    expect(second!.readTokens).toBe(made.cacheableTokens);
+  });
+
+  it("says the limit, its date, and that nobody else will", () => {
+    const linter = new PromptLinter();
+    const body = marked("claude-haiku-4-5");
+    linter.add(recordedRequests(body)[0]!, { file: "a", line: 1, json: JSON.stringify(body) });
+    expect(linter.summary().problems[0]!.text).toBe(
+      "claude-haiku-4-5 keeps prefixes from 4096 tokens (as of 2026-10); this one has about 1500: it is never cached, and nobody says so",
+    );
   });
 });

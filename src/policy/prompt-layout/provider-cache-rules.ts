@@ -37,7 +37,8 @@ export interface ProviderCacheRules {
   readonly perMinuteMax: number | null;
 }
 
-const AS_OF = "2026-11";
+// The oldest date of the pages that it is from.
+const AS_OF = "2026-10";
 const MINUTE_US = 60_000_000;
 
 const ANTHROPIC = {

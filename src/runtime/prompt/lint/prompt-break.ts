@@ -57,6 +57,7 @@ export function breakBetween(
   const providerReason = missReason(old, now);
   if (divergence === null) return isOther ? null : settingBreak(old, now, providerReason);
   const at = firstDifferent(old.layout, now.layout);
+  if (isPassing(old.layout, at)) return null;
   const [one, other] = [old.layout.parts[at], now.layout.parts[at]];
   const isGone = isMissing(one, other);
   const place = (isGone ? one : other)!;
@@ -92,6 +93,18 @@ function firstDifferent(before: PromptLayout, after: PromptLayout): number {
     if (one.kind !== other?.kind || one.hash !== other.hash || one.chars !== other.chars) break;
   }
   return at;
+}
+
+/** A last message that was meant for its own turn (the time, what was looked up) and is short: what is lost is nothing else. */
+const PASSING_SHARE = 0.05;
+
+function isPassing(before: PromptLayout, at: number): boolean {
+  const first = before.parts[at];
+  if (first?.kind !== "message") return false;
+  const message = /^\w+\[\d+\]/.exec(first.path)?.[0] ?? first.path;
+  const isLast = before.parts.at(-1)!.path.startsWith(message);
+  // Results that change places are no passing matter.
+  return isLast && first.name === "" && tokensIn(before, at) < tokensIn(before, 0) * PASSING_SHARE;
 }
 
 const KINDS: readonly PartKind[] = ["setting", "tool", "system", "message"];
