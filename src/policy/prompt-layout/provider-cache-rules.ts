@@ -31,7 +31,7 @@ export interface ProviderCacheRules {
   readonly minimumTokens: number | null;
   /** The first is the default. A longer one has to stand before a shorter one. */
   readonly lifetimes: readonly [CacheLifetime, ...CacheLifetime[]];
-  /** Price of a token that is read. */
+  /** Price of a token that is read, in tokens of input; of some models less, as `promptPrice` has it. */
   readonly readFactor: number;
   /** Of one prefix and key before they overflow to other machines; null: no such limit is known. */
   readonly perMinuteMax: number | null;
