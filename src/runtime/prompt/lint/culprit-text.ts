@@ -1,6 +1,6 @@
 /**
  * What broke a prefix, short enough for a table. Prompts hold what people said and what nobody else should read, so by default
- * a culprit is shown by its shape alone: digits as 0, letters of an id as x. Names of tools and of keys in their schemas are shown.
+ * a culprit is shown by its shape alone: digits as 0, letters as x. Names of tools and of keys in their schemas are shown.
  */
 
 const SHOWN_MAX = 60;
@@ -44,8 +44,8 @@ function spanAt(text: string, at: number): string {
 }
 
 function shape(text: string): string {
-  // The T and Z of a time stay, so that it is seen to be one.
-  const isTime = /^\d{4}-\d\d-\d\d|^\d{1,2}:\d\d|^\d+$/.test(text);
-  const digits = text.replace(/\d/g, "0");
-  return isTime ? digits : digits.replace(/[a-z]/gi, "x");
+  // The T and Z of a time stay, so that it is seen to be one; no other letter does.
+  return text
+    .replace(/\d/g, "0")
+    .replace(/(0[TZ](?![a-z]))|\p{L}/giu, (_, ofTime?: string) => ofTime ?? "x");
 }

@@ -149,6 +149,12 @@ describe("what is shown", () => {
     expect(text).toContain('"breaks":1');
   });
 
+  it("is a shape where a time runs into a word", () => {
+    const at = (second: number) => asked(`At 2026-11-29T10:00:0${second}ZWeber ${RULES}`, "a");
+    const [group] = lint([at(1), at(2)]).summary.groups;
+    expect(group!.examples[0]!.culprit.split(" → ")[0]).toBe("0000-00-00T00:00:00xxxxxx");
+  });
+
   it("is the text on demand, but never a secret", () => {
     const text = JSON.stringify(lint(records, { showText: true }).summary);
     expect(text).toContain("Weber");

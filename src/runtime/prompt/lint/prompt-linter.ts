@@ -168,7 +168,8 @@ export class PromptLinter {
     const shared = before === undefined ? 0 : sharedTokens(before.layout, now.layout);
     const lost = found === null ? 0 : Math.min(found.lostTokens, tokens - shared);
     const { minimumTokens } = providerCacheRules(now.facts.format, now.facts.model);
-    const isKept = minimumTokens === null || shared >= minimumTokens;
+    const isUncached = problems.some(({ kind }) => kind === "no_marks" || kind === "too_short");
+    const isKept = !isUncached && (minimumTokens === null || shared >= minimumTokens);
     const { usage, ttftUs } = request;
     if (usage !== null && ttftUs !== null) {
       this.#rate.add(usage.promptTokens - usage.cachedTokens, ttftUs);
