@@ -128,6 +128,24 @@ describe("runChat", () => {
     expect(turn.running).toBe(0);
   });
 
+  it("says why it was called off while it waits for an answer, not what the SDK calls that", async () => {
+    const gone = new AbortController();
+    const client = new OpenAI({
+      apiKey: "none",
+      maxRetries: 0,
+      fetch: (_url, init) => {
+        setImmediate(() => gone.abort(new Error("the user has left")));
+        return new Promise((_, reject) => {
+          init?.signal?.addEventListener("abort", () =>
+            reject(new DOMException("x", "AbortError")),
+          );
+        });
+      },
+    });
+    const turn = new Turn({ tools: [], signal: gone.signal });
+    await expect(runChat(client, params, { turn }).result()).rejects.toThrow("the user has left");
+  });
+
   it("rejects with MANX_DEADLINE when the turn's time is over, and asks no more", async () => {
     const { tools } = agentTools();
     const server = await provider({ calls: [{ name: "hang", args: { q: "a" } }] });
