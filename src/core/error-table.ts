@@ -324,6 +324,11 @@ export const ERROR_TABLE = {
     exit: 1,
     hint: "run manx precompile again without --check",
   },
+  MANX_PREFETCH_MODEL: {
+    summary: "a learnt model for prefetching that cannot be read",
+    exit: 2,
+    hint: "learn it again with Prefetcher.learn of this version",
+  },
   MANX_UPSTREAM_ERROR: {
     summary: "the upstream has answered with an error",
     exit: 1,

@@ -5,5 +5,6 @@ export * from "./call/index.ts";
 export * from "./guard/index.ts";
 export * from "./join/index.ts";
 export * from "./playout/index.ts";
+export * from "./prefetch/index.ts";
 export * from "./prompt-layout/index.ts";
 export * from "./routing/index.ts";

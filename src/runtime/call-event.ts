@@ -8,6 +8,8 @@ export interface AdmissibleCall {
   readonly name: string;
   readonly effect: Effect;
   readonly args: unknown;
+  /** The model has not asked for it: a prefetch. What is blocked here is not begun early, and asked again if it comes. */
+  readonly isGuess?: true;
 }
 
 /** Nothing lets it run. A promise holds it: a guardrail answers when its verdict is there. */

@@ -11,10 +11,10 @@ import { durationText } from "../core/index.ts";
 import type { OpenSpan } from "../trace/index.ts";
 import { type CallPlace, CallTrace } from "./call-trace.ts";
 import type { Deadline } from "./deadline.ts";
-import { type Ending, Execution } from "./execution.ts";
+import { type Ending, Execution, type Release } from "./execution.ts";
 import type { OpenWork } from "./open-work.ts";
 import { errorText, type ResultText, thrownText, valueText } from "./result-text.ts";
-import type { Slots } from "./slots.ts";
+import type { Loan, Slots } from "./slots.ts";
 import type { Tool, UndoneRun } from "./tool.ts";
 import type { TurnCounts } from "./turn-counts.ts";
 import { undoRun } from "./undo-run.ts";
@@ -26,6 +26,8 @@ export interface RunScope {
   readonly counts: TurnCounts;
   readonly work: OpenWork;
   readonly graceUs: number;
+  /** Told when a tool that changes something begins, and when it has ended. */
+  readonly changing?: ((isOver: boolean) => void) | undefined;
 }
 
 export interface RunOutcome extends ResultText {
@@ -43,6 +45,11 @@ export interface CallInput {
   /** The whole, checked arguments, if `args` is only what had come. */
   readonly whole: Promise<unknown>;
   readonly place: CallPlace;
+  /**
+   * Begins on a guess. Until it is adopted it only borrows a place, is not repeated and not hedged. Told how its code let
+   * go, if it was called off.
+   */
+  readonly guess?: { readonly released: (how: Release) => void };
 }
 
 export class CallRun {
@@ -60,6 +67,8 @@ export class CallRun {
   /** Runs whose code has ended, in case they have to be undone. */
   readonly #ended: UndoneRun[] = [];
   #leaveQueue: Cancel | undefined;
+  #isAsked: boolean;
+  #loan: Loan | undefined;
   #cancelHedge: Cancel | undefined;
   #deadline: Deadline | undefined;
   #letGo: Cancel | undefined;
@@ -68,6 +77,7 @@ export class CallRun {
     this.tool = tool;
     this.#input = input;
     this.#scope = scope;
+    this.#isAsked = input.guess === undefined;
     this.#trace = new CallTrace(tool, input.callId, input.place);
   }
 
@@ -108,6 +118,15 @@ export class CallRun {
     this.#enqueue();
   }
 
+  /** The model has asked for what was begun on a guess: an ordinary call from now on. */
+  adopt(callId: string): void {
+    if (this.#isAsked) return;
+    this.#isAsked = true;
+    this.#loan?.keep();
+    this.#trace.adopt(callId);
+    if (this.#outcome === undefined && this.#live.size > 0) this.#armHedge();
+  }
+
   /** Nobody wants the result; what has been done stays. */
   cancel(why: string): void {
     if (this.#outcome !== undefined) return;
@@ -126,6 +145,12 @@ export class CallRun {
 
   #enqueue(): void {
     const { slots } = this.#scope;
+    if (!this.#isAsked) {
+      this.#loan = slots.lend(this.tool.resource, () => this.revoke("its place is needed"));
+      if (this.#loan === undefined) this.#settle(errorText("cancelled", "no place is free"));
+      else this.#run();
+      return;
+    }
     this.#leaveQueue = slots.take(this.tool.resource, () => {
       this.#leaveQueue = undefined;
       this.#run();
@@ -134,10 +159,10 @@ export class CallRun {
 
   #run(): void {
     const { tool } = this;
-    const { counts, slots, graceUs, work } = this.#scope;
+    const { counts, graceUs, work } = this.#scope;
     const deadline = this.#deadline!;
     if (!deadline.allows(tool.leastUs)) {
-      slots.give(tool.resource);
+      this.#give();
       if (this.#live.size === 0)
         this.#settle(errorText("timeout", "not begun: too little time is left"));
       return;
@@ -169,18 +194,29 @@ export class CallRun {
         },
         released: (how) => {
           if (how !== "ended") counts[how] += 1;
-          slots.give(tool.resource);
+          this.#input.guess?.released(how);
+          this.#give();
           work.end();
         },
         ended: (ending) => this.#codeEnded(ending),
       },
     );
     this.#live.add(execution);
-    if (attempt === 1 && Number.isFinite(tool.hedgeAfterUs)) {
-      const atUs = deadline.clock.nowUs() + tool.hedgeAfterUs;
-      this.#cancelHedge = deadline.clock.at(atUs, () => this.#hedge());
-    }
+    if (attempt === 1 && this.#isAsked) this.#armHedge();
+    if (tool.effect !== "pure") this.#scope.changing?.(false);
     execution.begin();
+  }
+
+  #give(): void {
+    this.#loan?.keep();
+    this.#scope.slots.give(this.tool.resource);
+  }
+
+  #armHedge(): void {
+    const { hedgeAfterUs } = this.tool;
+    if (!Number.isFinite(hedgeAfterUs)) return;
+    const { clock } = this.#scope.deadline;
+    this.#cancelHedge = clock.at(this.#startedUs! + hedgeAfterUs, () => this.#hedge());
   }
 
   #hedge(): void {
@@ -199,7 +235,7 @@ export class CallRun {
         return;
       case "threw":
         if (this.#live.size > 0) return;
-        if (this.#attempts < this.tool.attemptsMax) {
+        if (this.#isAsked && this.#attempts < this.tool.attemptsMax) {
           this.#scope.counts.repeated += 1;
           this.#leaveQueue?.();
           this.#enqueue();
@@ -215,6 +251,7 @@ export class CallRun {
 
   #codeEnded(ending: Ending): void {
     const { undo } = this.tool;
+    if (this.tool.effect !== "pure") this.#scope.changing?.(true);
     if (undo === undefined) return;
     const run: UndoneRun =
       ending.kind === "value"

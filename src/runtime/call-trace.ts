@@ -46,6 +46,12 @@ export class CallTrace {
     this.span.end(status === "ok" ? "ok" : status === "cancelled" ? "cancelled" : "error");
   }
 
+  /** It began on a guess, and the model has asked for it. */
+  adopt(callId: string): void {
+    this.span.set("gen_ai.tool.call.id", callId);
+    this.span.set("manx.prefetch", "hit");
+  }
+
   /** Nobody waits for it any more, and what it found is thrown away. */
   revoke(): void {
     this.span.detach();

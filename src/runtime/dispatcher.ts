@@ -12,35 +12,23 @@
 import type { Cancel } from "../clock/index.ts";
 import { nearestName } from "../core/index.ts";
 import type { StreamEvent, ToolEnd } from "../stream/index.ts";
-import type { OpenSpan } from "../trace/index.ts";
-import type { AskedCalls } from "./asked-calls.ts";
-import type { AdmissibleCall, Admission, CallEvent } from "./call-event.ts";
+import type { Admission, CallEvent } from "./call-event.ts";
 import { CallPlan } from "./call-plan.ts";
-import { CallRun, type RunScope } from "./call-run.ts";
+import { CallRun } from "./call-run.ts";
 import { type CallPlace, UNTRACED } from "./call-trace.ts";
+import type { DispatchScope } from "./dispatch-scope.ts";
 import type { Checked } from "./input-check.ts";
 import { ModelCall } from "./model-call.ts";
 import { errorText, type ResultText } from "./result-text.ts";
 import { ResultWaits } from "./result-waits.ts";
-import type { RunShelf } from "./run-shelf.ts";
 import type { StepTrace } from "./step-trace.ts";
 import { MAY_COME_AGAIN, type StreamVerdict, VERDICT_TEXT } from "./stream-verdict.ts";
 import type { Tool } from "./tool.ts";
-import type { ToolBox } from "./tool-box.ts";
 import type { ToolResult } from "./tool-result.ts";
-
-export interface DispatchScope extends RunScope {
-  readonly tools: ToolBox;
-  readonly shelf: RunShelf;
-  /** What the turn's spans hang on; `NO_SPAN` if it is not recorded. */
-  readonly trace: OpenSpan;
-  readonly asked: AskedCalls;
-  readonly admit: ((call: AdmissibleCall) => Admission | Promise<Admission>) | undefined;
-  readonly observe: ((event: CallEvent) => void) | undefined;
-}
 
 export class Dispatcher {
   readonly #scope: DispatchScope;
+  readonly #step: number;
   readonly #trace: StepTrace | undefined;
   readonly #calls = new Map<number, ModelCall>();
   readonly #ids = new Set<string>();
@@ -53,8 +41,10 @@ export class Dispatcher {
   readonly #letGo: Cancel;
   readonly #waits = new ResultWaits();
 
-  constructor(scope: DispatchScope, trace?: StepTrace) {
+  /** @param step from 1, within the turn. */
+  constructor(scope: DispatchScope, step: number, trace?: StepTrace) {
     this.#scope = scope;
+    this.#step = step;
     this.#trace = trace;
     this.#results = new Promise((resolve) => {
       this.#resolve = resolve;
@@ -105,6 +95,7 @@ export class Dispatcher {
     if (verdict === "run") {
       this.#plan.commit();
     } else this.#revokeAll(verdict);
+    this.#scope.prefetch?.messageEnded(this.#step, verdict, this.#calls.values());
     this.#pump();
     for (const id of this.#waits.ids) this.#answer(id);
     this.#finishIfDone();
@@ -164,6 +155,7 @@ export class Dispatcher {
     call.seal(args, atUs);
     this.#tell("call-sealed", call);
     call.tool = this.#scope.tools.get(call.name);
+    if (call.tool !== undefined && call.tool.effect !== "pure") this.#scope.prefetch?.changed();
     if (call.tool === undefined)
       this.#refuse(call, unknownTool(call.name, this.#scope.tools.names));
     else if (call.run !== undefined) this.#completeFields(call, call.tool);
@@ -192,7 +184,7 @@ export class Dispatcher {
     // What is to be admitted has to be whole.
     if (this.#scope.admit !== undefined) return;
     const fields = call.fieldsFor(tool.startWhen);
-    if (fields === undefined) return;
+    if (fields === undefined || this.#scope.prefetch?.mayBecome(tool, fields) === true) return;
     call.tool = tool;
     this.#plan.beginEarly(call.number);
     this.#begin(call, this.#newRun(call, tool, fields, call.promiseWhole()));
@@ -264,9 +256,19 @@ export class Dispatcher {
   }
 
   #launch(call: ModelCall, tool: Tool, args: unknown): void {
-    const kept = tool.effect === "pure" ? this.#scope.shelf.take(tool.name, call.args) : undefined;
-    if (kept !== undefined) this.#scope.counts.adopted += 1;
-    this.#begin(call, kept ?? this.#newRun(call, tool, args, Promise.resolve(args)));
+    this.#begin(
+      call,
+      this.#begunRun(call, tool) ?? this.#newRun(call, tool, args, Promise.resolve(args)),
+    );
+  }
+
+  /** By a stream that has failed, or by a guess. */
+  #begunRun(call: ModelCall, tool: Tool): CallRun | undefined {
+    if (tool.effect !== "pure") return undefined;
+    const { shelf, prefetch, counts } = this.#scope;
+    const kept = shelf.take(tool.name, call.args);
+    if (kept !== undefined) counts.adopted += 1;
+    return kept ?? prefetch?.claim(tool, call.args, call.id);
   }
 
   #newRun(call: ModelCall, tool: Tool, args: unknown, whole: Promise<unknown>): CallRun {
@@ -302,7 +304,10 @@ export class Dispatcher {
     // First, so that a run that is called off does not settle the call in its own words.
     this.#settle(call, text);
     call.breakWhole(text.text);
-    call.run?.revoke(text.text);
+    const isShared = [...this.#calls.values()].some(
+      (other) => other !== call && other.run !== undefined && other.run === call.run,
+    );
+    if (!isShared) call.run?.revoke(text.text);
   }
 
   #revokeAll(verdict: Exclude<StreamVerdict, "run">): void {
@@ -355,6 +360,7 @@ export class Dispatcher {
     for (const { outcome } of this.#calls.values()) if (outcome === undefined) return;
     this.#letGo();
     this.#trace?.settled();
+    this.#scope.prefetch?.stepEnded(this.#step, this.#verdict, this.#calls.values());
     this.#resolve(this.#collect());
   }
 

@@ -11,7 +11,9 @@ export type { JsonSchema, StandardSchema, ToolInput } from "./input-check.ts";
 export * from "./model-fetch/index.ts";
 /** Calls and tasks that need each other. */
 export type { PlanStep } from "./plan.ts";
+/** Smooth text; likely calls that begin while the model thinks; prompts laid out for the provider's cache. */
 export * from "./playout/index.ts";
+export * from "./prefetch/index.ts";
 export * from "./prompt/index.ts";
 export type { ResultStatus } from "./result-text.ts";
 export {
@@ -21,9 +23,8 @@ export {
   runGraph,
   type TaskOutcome,
 } from "./run-graph.ts";
-/** Bounds on what runs at once. */
+/** Bounds on what runs at once; one message of the model, and what its end means. */
 export { type SlotLimits, Slots } from "./slots.ts";
-/** One message of the model, and what its end means. */
 export { Step, type StepOptions } from "./step.ts";
 export type { StreamVerdict } from "./stream-verdict.ts";
 export type { TimeSpan } from "./time-span.ts";

@@ -3,7 +3,7 @@ import type { Cancel } from "../clock/index.ts";
 import { isManxError, ManxError } from "../core/index.ts";
 import type { OpenSpan } from "../trace/index.ts";
 import { CallRun } from "./call-run.ts";
-import type { DispatchScope } from "./dispatcher.ts";
+import type { DispatchScope } from "./dispatch-scope.ts";
 import { type PlanStep, referencesIn, withResults } from "./plan.ts";
 import { errorText, type ResultText } from "./result-text.ts";
 import { TaskGraph } from "./task-graph.ts";
@@ -107,7 +107,7 @@ export class PlanRun {
       const admission = admit === undefined ? undefined : await admit(call);
       if (admission !== undefined) {
         this.#settle(number, errorText("blocked", `blocked: ${admission.blocked}`));
-      } else if (!this.#results.has(number)) this.#run(number, tool, args);
+      } else if (!this.#results.has(number)) this.#run(number, tool, args, written);
     } catch (error) {
       const isOurs = isManxError(error);
       this.#settle(
@@ -119,13 +119,19 @@ export class PlanRun {
     }
   }
 
-  #run(number: number, tool: Tool, args: unknown): void {
-    const place = { under: this.#scope.trace, after: this.#spansBefore(number) };
-    const input = { callId: nameOf(number), args, whole: Promise.resolve(args), place };
-    const run = new CallRun(tool, input, this.#scope);
+  #run(number: number, tool: Tool, args: unknown, written: unknown): void {
+    const run =
+      this.#scope.prefetch?.claim(tool, written, nameOf(number)) ??
+      this.#newRun(number, tool, args);
     this.#spans.set(number, run.span);
     run.whenSettled((outcome) => this.#settle(number, outcome, run));
     run.begin();
+  }
+
+  #newRun(number: number, tool: Tool, args: unknown): CallRun {
+    const place = { under: this.#scope.trace, after: this.#spansBefore(number) };
+    const input = { callId: nameOf(number), args, whole: Promise.resolve(args), place };
+    return new CallRun(tool, input, this.#scope);
   }
 
   #spansBefore(number: number): OpenSpan[] {

@@ -12,13 +12,18 @@ export class RunShelf {
   readonly #runs: { readonly key: string; readonly run: CallRun }[] = [];
 
   put(args: unknown, run: CallRun): void {
-    this.#runs.push({ key: keyOf(run.tool.name, args), run });
+    this.#runs.push({ key: callKey(run.tool.name, args), run });
     if (this.#runs.length > RUNS_MAX) this.#runs.shift()?.run.cancel("nobody asked for it again");
+  }
+
+  /** @param key as `callKey` makes it. */
+  has(key: string): boolean {
+    return this.#runs.some((one) => one.key === key);
   }
 
   take(name: string, args: unknown): CallRun | undefined {
     if (this.#runs.length === 0) return undefined;
-    const key = keyOf(name, args);
+    const key = callKey(name, args);
     const at = this.#runs.findIndex((one) => one.key === key);
     return at < 0 ? undefined : this.#runs.splice(at, 1)[0]?.run;
   }
@@ -28,6 +33,7 @@ export class RunShelf {
   }
 }
 
-function keyOf(name: string, args: unknown): string {
+/** One text per tool and arguments, whatever the order of the keys. */
+export function callKey(name: string, args: unknown): string {
   return `${name} ${canonicalJson(args)}`;
 }

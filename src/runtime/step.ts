@@ -10,7 +10,8 @@ import {
 } from "../stream/index.ts";
 import { NO_SPAN, type OpenSpan } from "../trace/index.ts";
 import { AssistantMessage } from "./assistant-message.ts";
-import { Dispatcher, type DispatchScope } from "./dispatcher.ts";
+import type { DispatchScope } from "./dispatch-scope.ts";
+import { Dispatcher } from "./dispatcher.ts";
 import { StepTrace } from "./step-trace.ts";
 import { type StreamVerdict, verdictOf } from "./stream-verdict.ts";
 import type { TimeSpan } from "./time-span.ts";
@@ -43,7 +44,9 @@ export class Step<Format extends DecodableFormat = DecodableFormat> {
     this.#decoder = decoder;
     const completion = (): Completion => decoder.completion;
     this.#trace = StepTrace.begin(scope.trace, { number, format, model, startUs, completion });
-    this.#dispatcher = new Dispatcher(scope, this.#trace);
+    this.#dispatcher = new Dispatcher(scope, number, this.#trace);
+    if (!scope.deadline.isOver)
+      scope.prefetch?.think(number, this.#trace?.step ?? NO_SPAN, scope.admit);
   }
 
   /** Of the model's call, for what makes the request to hang its attempts on. */

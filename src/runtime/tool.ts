@@ -54,6 +54,12 @@ export interface ToolDefinition<Args, Result> {
   readonly attempts?: number;
   /** A second run beside one that has taken this long. Default: none; only if the effect hedges. */
   readonly hedgeAfter?: TimeSpan;
+  /**
+   * May be started on a guess by a `Prefetcher`, where it is `pure` and a run more than was asked for does no harm. `cost`: of
+   * one run, against that of other tools, default 1. `cacheable`: two calls with the same arguments in one message may have one
+   * result. Default: not.
+   */
+  readonly prefetch?: boolean | { readonly cost?: number; readonly cacheable?: boolean };
   /** Largest result, in UTF-16 units. Default 256 Ki. */
   readonly resultCharsMax?: number;
   /** What becomes of a larger one. Default `truncate`, which tells the model that it did. */
@@ -65,6 +71,12 @@ export interface ToolDefinition<Args, Result> {
     run: UndoneRun,
     context: { readonly signal: AbortSignal; readonly callId: string },
   ) => unknown;
+}
+
+/** What a tool that may be started on a guess has said of itself. */
+export interface PrefetchTerms {
+  readonly cost: number;
+  readonly isCacheable: boolean;
 }
 
 /** A declared tool, with its defaults and in whole microseconds. */
@@ -81,6 +93,8 @@ export interface Tool {
   readonly startWhen: readonly string[];
   readonly attemptsMax: number;
   readonly hedgeAfterUs: number;
+  /** Undefined if it may not be started on a guess. */
+  readonly prefetch: PrefetchTerms | undefined;
   readonly resultCharsMax: number;
   readonly whenTooLarge: "truncate" | "error";
   readonly input: ToolInput<never>;
@@ -139,6 +153,7 @@ export function tool<Args, Result>(definition: ToolDefinition<Args, Result>): To
     leastUs: least === undefined ? 0 : spanUs(least, where),
     startWhen: typeof startWhen === "string" ? [startWhen] : startWhen,
     attemptsMax: attempts,
+    prefetch: prefetchTerms(definition.prefetch, effect, where),
     hedgeAfterUs: hedgeAfter === undefined ? Number.POSITIVE_INFINITY : spanUs(hedgeAfter, where),
     resultCharsMax,
     whenTooLarge: definition.whenTooLarge ?? "truncate",
@@ -147,6 +162,20 @@ export function tool<Args, Result>(definition: ToolDefinition<Args, Result>): To
     run: definition.run as Tool["run"],
     undo: undo as Tool["undo"],
   };
+}
+
+function prefetchTerms(
+  prefetch: ToolDefinition<unknown, unknown>["prefetch"],
+  effect: Effect,
+  where: string,
+): PrefetchTerms | undefined {
+  if (prefetch === undefined || prefetch === false) return undefined;
+  if (effect !== "pure") {
+    throw invalid(where, "no prefetch of a tool that changes anything", `effect ${effect}`);
+  }
+  const { cost = 1, cacheable = false } = prefetch === true ? {} : prefetch;
+  if (Number.isFinite(cost) && cost > 0) return { cost, isCacheable: cacheable };
+  throw invalid(where, "a cost above 0 for prefetching", String(cost));
 }
 
 function invalid(where: string, expected: string, got: string): ManxError {

@@ -16,6 +16,9 @@ export interface TurnCounts {
   undoFailed: number;
   /** Calls that took over a run from a stream that had failed. */
   adopted: number;
+  /** Runs that were begun on a guess, and calls that took one of them over. */
+  prefetched: number;
+  prefetchHits: number;
   truncated: number;
   /** Calls for another choice of the response, or run by the provider. */
   ignored: number;
@@ -34,6 +37,8 @@ export function newCounts(): TurnCounts {
     undone: 0,
     undoFailed: 0,
     adopted: 0,
+    prefetched: 0,
+    prefetchHits: 0,
     truncated: 0,
     ignored: 0,
     observerErrors: 0,

@@ -14,12 +14,14 @@ import { NO_SPAN, NO_TURN, type OpenSpan } from "../trace/index.ts";
 import { AskedCalls } from "./asked-calls.ts";
 import type { AdmissibleCall, Admission, CallEvent } from "./call-event.ts";
 import { Deadline } from "./deadline.ts";
-import type { DispatchScope } from "./dispatcher.ts";
+import type { DispatchScope } from "./dispatch-scope.ts";
 import { GRACE_US } from "./execution.ts";
 import { GuardedStep, type GuardedStepOptions } from "./guardrails/guarded-step.ts";
 import { OpenWork } from "./open-work.ts";
 import type { PlanStep } from "./plan.ts";
 import { PlanRun } from "./plan-run.ts";
+import type { Prefetcher } from "./prefetch/prefetcher.ts";
+import type { TurnPrefetch } from "./prefetch/turn-prefetch.ts";
 import { RunShelf } from "./run-shelf.ts";
 import { type SlotLimits, Slots } from "./slots.ts";
 import { Step, type StepOptions } from "./step.ts";
@@ -48,6 +50,10 @@ export interface TurnOptions {
    * an `agent`. Whoever made it ends it. Default: nowhere.
    */
   readonly trace?: OpenSpan;
+  /** Begins likely calls while the model thinks: one `Prefetcher` for all turns of an agent. Default: none. */
+  readonly prefetch?: Prefetcher;
+  /** What the user said or sent, for the rules and patterns of `prefetch`. */
+  readonly input?: unknown;
   readonly clock?: Clock;
 }
 
@@ -65,19 +71,31 @@ export class Turn {
     const slots = limits instanceof Slots ? limits : new Slots(limits);
     const graceUs = options.grace === undefined ? GRACE_US : spanUs(options.grace, "grace");
     this.deadline = Deadline.from(deadline, { clock, signal: options.signal });
-    this.#scope = {
+    const shelf = new RunShelf();
+    let guesses: TurnPrefetch | undefined;
+    const scope: DispatchScope = {
       deadline: this.deadline,
       tools: toolBox,
       slots,
       graceUs,
       counts: newCounts(),
       work: new OpenWork(),
-      shelf: new RunShelf(),
+      shelf,
       trace: trace === NO_TURN ? NO_SPAN : trace,
       asked: new AskedCalls(),
       admit: options.admit,
       observe: options.observe,
+      get prefetch(): TurnPrefetch | undefined {
+        return guesses;
+      },
+      changing: (isOver) => {
+        // What was read before may be old.
+        shelf.clear();
+        guesses?.changing(isOver);
+      },
     };
+    guesses = options.prefetch?.begin(scope, options.input);
+    this.#scope = scope;
   }
 
   get tools(): ToolBox {
@@ -138,6 +156,7 @@ export class Turn {
    */
   close(): Promise<void> {
     this.#scope.shelf.clear();
+    this.#scope.prefetch?.close();
     this.deadline.cancel(new DOMException("the turn has ended", "AbortError"));
     return this.#scope.work.whenNone();
   }

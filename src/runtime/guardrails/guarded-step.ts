@@ -12,7 +12,7 @@ import { eventPiece } from "../../policy/guard/index.ts";
 import type { Completion, DecodableFormat, StreamEvent } from "../../stream/index.ts";
 import type { OpenSpan } from "../../trace/index.ts";
 import type { AdmissibleCall, Admission } from "../call-event.ts";
-import type { DispatchScope } from "../dispatcher.ts";
+import type { DispatchScope } from "../dispatch-scope.ts";
 import { Outlet } from "../outlet.ts";
 import { Step, type StepOptions } from "../step.ts";
 import { type StreamVerdict, VERDICT_TEXT } from "../stream-verdict.ts";
