@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { type FailureKind, readRetryAfterUs } from "../../src/policy/index.ts";
 import { answer, drive, makeRoute, type Script, world } from "../support/call-world.ts";
+import { call, chatScript, fetchWorld, refusal } from "../support/fetch-world.ts";
 
 const WALL_MS = Date.UTC(2026, 0, 1);
 const BASE_MS = 500;
@@ -104,5 +105,42 @@ describe("GW-07: Retry-After in all its forms", () => {
       clock.runSync(clock.nowUs() + 500_000);
     }
     expect(hits).toEqual([0, 1, 1, 1, 1, 1]);
+  });
+});
+
+describe("GW-07 in the agent's own process", () => {
+  const policy = {
+    retry: { attempts: 2, backoff: `${BASE_MS}ms`, retryAfterMax: "20s", share: 1 },
+  } as const;
+
+  /** @returns the hits' times in ms, and the caller's status. */
+  async function hits(status: number, headers: Record<string, string>) {
+    const live = fetchWorld((_, number) => {
+      return number === 0 ? refusal(status, headers) : chatScript(10);
+    });
+    const seen = call(live, live.manx({ policy }));
+    await live.clock.run();
+    // A refusal is whole 5 ms after its hit.
+    const [first, second] = live.hits.map(({ atMs }) => atMs);
+    const pause = second === undefined ? undefined : second - first! - 5;
+    return { pause, status: seen.response!.status, headers: seen.response!.headers };
+  }
+
+  it.each(ROWS)("row %s: %o", async (_, headers, right) => {
+    const seen = await hits(429, headers);
+    if (right === null) {
+      expect(seen).toMatchObject({ pause: undefined, status: 429 });
+      expect(seen.headers.get("retry-after")).toBe(headers["retry-after"]);
+      expect(seen.headers.get("x-should-retry")).toBe("false");
+      return;
+    }
+    expect(seen.pause).toBeGreaterThanOrEqual(right[0]);
+    expect(seen.pause).toBeLessThanOrEqual(right[1]);
+    expect(seen.status).toBe(200);
+  });
+
+  it("obeys x-should-retry both ways (rows m and n)", async () => {
+    expect((await hits(503, { "x-should-retry": "false" })).pause).toBeUndefined();
+    expect((await hits(409, { "x-should-retry": "true" })).pause).toBeDefined();
   });
 });

@@ -4,11 +4,12 @@
  */
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { CALL_POLICY } from "../../src/policy/index.ts";
+import { modelFetch } from "../../src/runtime/index.ts";
 import { answer } from "../support/http-call.ts";
 import { liveGateway, metric } from "../support/live-gateway.ts";
-import { json } from "../support/replay-server.ts";
+import { json, startReplayServer } from "../support/replay-server.ts";
 
 const policy = { retry: { ...CALL_POLICY.retry, attemptsMax: 3, backoffBaseUs: 10_000 } };
 const refusal = {
@@ -51,5 +52,39 @@ describe("casebook GW-16", () => {
     expect(headers).toMatchObject({ "x-should-retry": "false", "retry-after": "3600" });
     expect(JSON.parse(text)).toEqual(refusal);
     expect(headers["x-manx-attempts"]).toBe("1");
+  });
+});
+
+describe("casebook GW-16 in the agent's own process", () => {
+  it("hits the upstream as often as this one plan, though each SDK would try three times", async () => {
+    const upstream = await startReplayServer(() => [{ bytes: json(429, refusal) }]);
+    onTestFinished(() => upstream.close());
+    const fetch = modelFetch({ policy: { retry: { attempts: 2, backoff: "5ms" } } });
+    const openai = new OpenAI({ baseURL: `${upstream.url}/v1`, apiKey: "x", fetch });
+    const messages = [{ role: "user" as const, content: "hi" }];
+    await expect(openai.chat.completions.create({ model: "m", messages })).rejects.toMatchObject({
+      status: 429,
+      code: "rate_limit_exceeded",
+    });
+    expect(upstream.hits).toHaveLength(2);
+    const anthropic = new Anthropic({ baseURL: upstream.url, apiKey: "x", fetch });
+    const asked = anthropic.messages.create({ model: "m", max_tokens: 8, messages });
+    await expect(asked).rejects.toMatchObject({ status: 429 });
+    expect(upstream.hits).toHaveLength(4);
+    expect(fetch.stats()).toMatchObject({ calls: 2, attempts: 4, retries: 2, failed: 4 });
+  });
+
+  it("makes them at one layer, where a gateway stands behind it", async () => {
+    const live = await liveGateway(() => [{ bytes: json(429, refusal) }], { policy });
+    const fetch = modelFetch({ policy: { retry: { attempts: 3, backoff: "5ms" } } });
+    const openai = new OpenAI({ baseURL: `${live.gateway.url}/v1`, apiKey: "x", fetch });
+    const messages = [{ role: "user" as const, content: "hi" }];
+    // Not known to be a gateway at the first call: what it says is enough.
+    for (const hits of [3, 6]) {
+      const asked = openai.chat.completions.create({ model: "m", messages });
+      await expect(asked).rejects.toMatchObject({ status: 429 });
+      expect(live.upstream.hits).toHaveLength(hits);
+    }
+    expect(fetch.stats()).toMatchObject({ attempts: 2, retries: 0 });
   });
 });

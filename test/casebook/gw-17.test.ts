@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { CALL_POLICY } from "../../src/policy/index.ts";
+import { call, fetchWorld } from "../support/fetch-world.ts";
 import { answer } from "../support/http-call.ts";
 import { liveGateway } from "../support/live-gateway.ts";
 import {
@@ -86,5 +87,61 @@ describe("casebook GW-17", () => {
     const { status, headers } = await answer(chatUrl, { body: '{"stream":true}' });
     expect([status, headers["x-should-retry"]]).toEqual([502, "false"]);
     expect(upstream.hits).toHaveLength(2);
+  });
+});
+
+describe("casebook GW-17 in the agent's own process", () => {
+  const tool = chatRaw({
+    tool_calls: [
+      { index: 0, id: "c1", type: "function", function: { name: "f", arguments: '{"a":' } },
+    ],
+  });
+
+  /** @param before what each attempt but the last one sends before it is cut. */
+  async function play(before: readonly string[], cuts: number, attempts = 2) {
+    const world = fetchWorld((_, number) =>
+      number < cuts
+        ? { chunks: before.map((text) => [5, text] as const), end: { atMs: 50, how: "cut" } }
+        : {
+            chunks: [role, chatText("Hello"), chatText("", "stop"), CHAT_DONE].map((text) => [
+              5,
+              text,
+            ]),
+          },
+    );
+    const seen = call(world, world.manx({ policy: { retry: { attempts, backoff: "10ms" } } }));
+    await world.clock.run();
+    const frames = seen.text.split("\n\n").filter((frame) => frame.trim() !== "");
+    return { seen, frames, hits: world.hits.length, record: world.records[0]! };
+  }
+
+  it("A: a cut after the role chunk is repeated without a trace, and both attempts are accounted for", async () => {
+    const { seen, frames, hits, record } = await play([role], 1);
+    expect([hits, seen.broke]).toEqual([2, undefined]);
+    expect(frames.filter((frame) => frame.includes('"role"'))).toHaveLength(1);
+    expect(frames.filter((frame) => frame.includes("Hello"))).toHaveLength(1);
+    // What nobody has counted is an estimate, and says so.
+    const cost = { inputTokens: record.inputTokens, outputTokens: null, isEstimate: true };
+    expect(record.attempts.map((attempt) => attempt.cost)).toEqual([cost, cost]);
+  });
+
+  it.each([
+    ["B: a cut after text", chatText("Hel")],
+    ["C: a cut within a tool's arguments", tool],
+  ])("%s is not repeated: what came stands, then one error", async (_, part) => {
+    const { seen, frames, hits } = await play([role, part], 1);
+    expect(hits).toBe(1);
+    expect(frames).toHaveLength(3);
+    expect(`${frames[1]!.trim()}\n\n`).toBe(part);
+    expect(seen.broke).toMatchObject({ code: "MANX_STREAM_INCOMPLETE" });
+  });
+
+  it("stops after two cuts of the same kind", async () => {
+    const { seen, hits } = await play([role], 9, 5);
+    expect([seen.response!.status, seen.response!.headers.get("x-should-retry")]).toEqual([
+      502,
+      "false",
+    ]);
+    expect(hits).toBe(2);
   });
 });

@@ -10,6 +10,15 @@ import {
   type Script,
   world,
 } from "../support/call-world.ts";
+import {
+  CHAT_URL,
+  call,
+  chatBody,
+  chatScript,
+  type FetchScript,
+  fetchWorld,
+  refusal as refused,
+} from "../support/fetch-world.ts";
 
 const MS = 1_000;
 const DELAY_MS = 1_000;
@@ -107,3 +116,117 @@ describe("GW-19: hedging", () => {
     expect(trace.begins).toHaveLength(2);
   });
 });
+
+describe("GW-19 in the agent's own process", () => {
+  const hedge = { floor: "1s" } as const;
+  /** Calls that teach what is usual: enough for a percentile. */
+  const TAUGHT = 200;
+
+  /** @param upstream of the calls after those, in the order of their hits. */
+  function taught(
+    upstream: (hit: number) => FetchScript,
+    targets?: { name: string; baseURL?: string }[],
+  ) {
+    const world = fetchWorld((_, number) => {
+      if (number >= TAUGHT) return upstream(number - TAUGHT);
+      return chatScript(number % 20 === 0 ? 1_000 : 300);
+    });
+    const options = targets === undefined ? {} : { targets };
+    const run = world.manx({ policy: { hedge, breaker: false }, ...options });
+    return {
+      world,
+      run,
+      teach: async () => {
+        for (let i = 0; i < TAUGHT; i += 1) world.at(i * 100, () => void call(world, run));
+        await world.clock.run();
+      },
+    };
+  }
+
+  it("phase 1: cures what is slow by chance, within its budget, and closes each loser in the same instant", async () => {
+    let call50 = 0;
+    const { world, run, teach } = taught(() => chatScript(call50));
+    await teach();
+    const begun = run.stats().hedges.begun;
+    const seen: { atMs: number; made: ReturnType<typeof call> }[] = [];
+    const t0 = world.nowMs();
+    for (let i = 0; i < CALLS; i += 1) {
+      world.at(t0 + i * 100, () => {
+        call50 = i % 20 === 7 ? 5_000 : 300;
+        seen.push({ atMs: world.nowMs(), made: call(world, run) });
+      });
+      // Whatever comes after it in its time is a hedge, which is prompt.
+      world.at(t0 + i * 100 + 1, () => {
+        call50 = 300;
+      });
+    }
+    await world.clock.run();
+    const ttftMs = seen.map(({ atMs, made }) => made.settledMs! - atMs).sort((a, b) => a - b);
+    const hedges = run.stats().hedges.begun - begun;
+    expect(hedges).toBeGreaterThanOrEqual(45);
+    expect(hedges).toBeLessThanOrEqual(50);
+    expect(ttftMs[Math.ceil(CALLS * 0.99) - 1]).toBeLessThanOrEqual(1_400);
+    for (const { attempts } of world.records) {
+      const content = attempts.find(({ end }) => end === "delivered")!.contentUs!;
+      for (const { end, endedUs } of attempts) if (end === "lost") expect(endedUs).toBe(content);
+    }
+    expect(run.stats().open).toBe(0);
+  });
+
+  it("phase 2: stays away when the whole upstream is slow, and says so", async () => {
+    const { world, run, teach } = taught(() => chatScript(1_200));
+    await teach();
+    const hits = world.hits.length;
+    for (let i = 0; i < CALLS; i += 1)
+      world.at(world.nowMs() + i * 100, () => void call(world, run));
+    await world.clock.run();
+    expect(world.hits.length - hits).toBeLessThanOrEqual(CALLS + 50);
+    expect(run.stats().hedges.refused.saturated).toBeGreaterThan(900);
+  });
+
+  it("phase 3: the first payload wins, not the first byte", async () => {
+    const muted = { chunks: [[10, role]], end: { atMs: 0, how: "hang" } } as const;
+    const { world, run, teach } = taught(
+      (hit) => (hit === 0 ? muted : chatScript(400)),
+      [{ name: "a" }, { name: "b", baseURL: "https://b.example.com/v1" }],
+    );
+    await teach();
+    const seen = call(world, run);
+    await world.clock.run();
+    const { attempts } = world.records.at(-1)!;
+    expect(attempts.map(({ end, targetName }) => [targetName, end])).toEqual([
+      ["a", "lost"],
+      ["b", "delivered"],
+    ]);
+    expect(seen.broke).toBeUndefined();
+    expect(world.hits.at(-2)!.cancelledMs).toBe(seen.settledMs);
+  });
+
+  it.each([{ store: true }, { tools: [{ type: "web_search" }] }])(
+    "phase 4: %o is never sent twice",
+    async (more) => {
+      const { world, run, teach } = taught(() => chatScript(5_000));
+      await teach();
+      call(world, run, chatBody(more));
+      await world.clock.run();
+      expect(world.hits).toHaveLength(TAUGHT + 1);
+      const stored = world.hits.length;
+      // The responses API stores unless it is told not to.
+      call(world, run, chatBody(), CHAT_URL.replace("chat/completions", "responses"));
+      await world.clock.run();
+      expect(world.hits).toHaveLength(stored + 1);
+    },
+  );
+
+  it("phase 5: a hedge that fails does not replace a live primary", async () => {
+    const { world, run, teach } = taught((hit) => (hit === 0 ? chatScript(3_000) : refused(429)));
+    await teach();
+    const seen = call(world, run);
+    await world.clock.run();
+    expect(world.records.at(-1)!.attempts.map(({ end }) => end)).toEqual(["delivered", "status"]);
+    expect(seen).toMatchObject({ broke: undefined });
+    expect(seen.response!.status).toBe(200);
+  });
+});
+
+const role = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { role: "assistant", content: "" } }] })}\n\n`;
