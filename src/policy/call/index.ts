@@ -18,6 +18,13 @@ export {
 export type { CallRequest, CallRoute } from "./call-request.ts";
 export { type Failure, type FailureKind, isSilence, plainFailure } from "./failure.ts";
 export { HedgeGovernor, type HedgeRefusal } from "./hedge-governor.ts";
+export {
+  lintCallPolicy,
+  type ObservedCalls,
+  type PolicyFault,
+  type PolicyFinding,
+  type TimeoutPolicy,
+} from "./lint-call-policy.ts";
 export { makeCallRoute } from "./make-call-route.ts";
 export { type HeaderReader, readRetryAfterUs } from "./retry-after.ts";
 export {
