@@ -13,3 +13,11 @@ export {
   UNDECLARED_S,
 } from "./cold-start.ts";
 export { type DemoOptions, hourLadder, runDemo } from "./demo.ts";
+export {
+  type RetryHand,
+  type RetryTail,
+  retryTail,
+  retryTailLines,
+  retryTails,
+  type SlowBy,
+} from "./retry-tail.ts";
