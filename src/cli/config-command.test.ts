@@ -74,6 +74,39 @@ describe("manx config check", () => {
     expect([code, (out + err).includes("planted")]).toEqual([0, false]);
   });
 
+  it("holds policies against the calls of an access log (golden scenario G3)", async () => {
+    const log = join(folder, "access.jsonl");
+    const line = (ttftMs: number): string =>
+      JSON.stringify({ model: "m", stream: true, ttft_ms: ttftMs, attempts: [{}] });
+    const lines = Array.from({ length: 100 }, (_, i) => line(i < 67 ? 6_000 : 14_000));
+    await writeFile(log, [...lines, "no json", '{"model":"m"}'].join("\n"));
+    const config = (firstContent: string): string =>
+      `{"gateway": {
+        "upstreams": [{ "name": "a", "url": "https://a.example" }, { "name": "b", "url": "https://b.example" }],
+        "models": [{ "name": "m", "policy": "p", "targets": [{ "upstream": "a" }, { "upstream": "b" }] }],
+        "policies": { "p": { "deadline": "120s", "timeouts": { "firstContent": "${firstContent}" } } }
+      }}`;
+    const bad = await run(config("10s"), ["check", file, "--observed", log]);
+    expect(bad.code).toBe(2);
+    expect(bad.out).toContain("33.0 % of calls take longer than 10.0 s (n 100)");
+    expect(bad.out).toContain("p99 14.0 s → 20.0 s, cost 1.33×");
+    expect(bad.out).toContain("manx.config.jsonc:4:");
+    const good = await run(config("30s"), ["check", file, "--observed", log]);
+    expect([good.code, good.out]).toEqual([0, "gateway: ok\n"]);
+    await writeFile(log, "nothing");
+    const none = await run(config("30s"), ["check", file, "--observed", log]);
+    expect(none.err).toContain("MANX_TABLE_FORMAT");
+  });
+
+  it("notes an upstream that retries by itself", async () => {
+    const text = `{"gateway": { "upstreams": [{ "name": "r", "url": "https://openrouter.ai/api" }] }}`;
+    const { code, out } = await run(text, ["check", file]);
+    expect([code, out]).toEqual([
+      0,
+      expect.stringContaining("the upstream r makes retries of its own"),
+    ]);
+  });
+
   it("says what is missing in a file that is empty, or no configuration, or not there", async () => {
     expect((await run("{}", ["check", file])).out).toContain('expected a section "gateway": {…}');
     expect((await run("upstreams: []", ["check", file])).err).toContain("MANX_CONFIG_SYNTAX");

@@ -16,6 +16,7 @@ const FILE = "manx.config.jsonc";
 
 interface CheckFlags {
   readonly secrets?: true;
+  readonly observed?: string;
   readonly json?: true;
 }
 
@@ -31,6 +32,7 @@ interface ImportFlags {
 }
 
 const IMPORT_BYTES_MAX = 2 ** 20;
+const OBSERVED_BYTES_MAX = 2 ** 28;
 
 export function addConfigCommand(program: Command, io: Io): void {
   const config = program
@@ -42,12 +44,14 @@ export function addConfigCommand(program: Command, io: Io): void {
     .description("Tell everything that is wrong or doubtful, with line and column.")
     .argument("[file]", "configuration file", FILE)
     .option("--secrets", "also read each secret that the file names; none is shown")
+    .option("--observed <log>", "an access log of the gateway: hold its policies against it")
     .option("--json", "print one JSON object")
     .addHelpText(
       "after",
       "\nVariables count as they would for the command: MANX_GATEWAY_LISTEN__PORT=4001 is\n" +
         "gateway.listen.port.\n\nExamples:\n  manx config check\n" +
-        "  manx config check prod.jsonc --secrets --json\n",
+        "  manx config check prod.jsonc --secrets --json\n" +
+        "  manx config check prod.jsonc --observed access.jsonl\n",
     )
     .action((file: string, flags: CheckFlags) => runCheck(file, flags, io));
   config
@@ -88,9 +92,15 @@ export function addConfigCommand(program: Command, io: Io): void {
 async function runCheck(file: string, flags: CheckFlags, io: Io): Promise<void> {
   const sections = await sectionsOf(file);
   const secrets = flags.secrets === true;
+  const log = flags.observed;
+  const observed =
+    log === undefined ? undefined : { path: log, text: await readInput(log, OBSERVED_BYTES_MAX) };
   const checked: [SectionName, CheckedSection][] = [];
   for (const name of sections) {
-    checked.push([name, await checkSectionOf(name, { path: file, env: io.env, secrets })]);
+    checked.push([
+      name,
+      await checkSectionOf(name, { path: file, env: io.env, secrets, observed }),
+    ]);
   }
   if (flags.json === true) {
     const entries = checked.map(([name, { errors, notices }]) => [name, { errors, notices }]);

@@ -15,6 +15,8 @@ export interface SectionCheck {
   readonly env: Env;
   /** Also read each secret that the configuration names. */
   readonly secrets: boolean;
+  /** An access log of the gateway, for its policies to be held against. */
+  readonly observed?: { readonly path: string; readonly text: string } | undefined;
 }
 
 const CHECKS: Readonly<Record<SectionName, (check: SectionCheck) => Promise<CheckedSection>>> = {
@@ -53,9 +55,17 @@ async function checkEngine({ path, env }: SectionCheck): Promise<CheckedSection>
   }
 }
 
-async function checkGateway({ path, env, secrets }: SectionCheck): Promise<CheckedSection> {
-  const { checkGatewayConfig, missingSecrets } = await import("../gateway/config/index.ts");
-  const checked = await checkGatewayConfig(path, { env });
+async function checkGateway({
+  path,
+  env,
+  secrets,
+  observed,
+}: SectionCheck): Promise<CheckedSection> {
+  const { checkGatewayConfig, missingSecrets, readObservedCalls } = await import(
+    "../gateway/config/index.ts"
+  );
+  const calls = observed && readObservedCalls(observed.text, observed.path);
+  const checked = await checkGatewayConfig(path, { env, observed: calls });
   if (checked.config === undefined) return { errors: checked.errors, notices: [], settings: [] };
   const missing = secrets ? missingSecrets(checked.config) : [];
   return { errors: missing, notices: checked.notices, settings: checked.settings() };

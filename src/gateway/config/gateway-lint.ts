@@ -28,6 +28,9 @@ const IDLE_LIMITS: readonly {
   },
 ];
 
+/** Services that choose among providers, and try again at another one, by themselves. */
+const RETRYING_HOSTS: ReadonlySet<string> = new Set(["openrouter.ai", "ai-gateway.vercel.sh"]);
+
 /** Adds a notice to the reader's for each. */
 export function lintGateway(reader: WrittenReader, config: GatewayConfig): void {
   lintUse(reader, config);
@@ -36,6 +39,7 @@ export function lintGateway(reader: WrittenReader, config: GatewayConfig): void 
     if (models.length === 0) continue;
     lintRetries(reader, name, policy);
     for (const model of models) lintTargets(reader, config, model, name, policy);
+    lintLayers(reader, config, models, name);
   }
   for (const [index, upstream] of config.upstreams.entries()) lintIdle(reader, index, upstream);
   lintSecrets(reader, config);
@@ -103,6 +107,28 @@ function lintTargets(
       hint: "set it where it is true, or turn continueByPrefill off",
     });
   }
+}
+
+/** Retries of two layers multiply (casebook GW-16). */
+function lintLayers(
+  reader: WrittenReader,
+  config: GatewayConfig,
+  models: readonly ModelConfig[],
+  name: string,
+): void {
+  const { attemptsMax } = config.policies[name]!.retry;
+  const used = new Set(models.flatMap(({ targets }) => targets.map(({ upstream }) => upstream)));
+  const retrying = config.upstreams.find(({ name: upstream, urls }) => {
+    const hosts = urls.filter((url) => URL.canParse(url)).map((url) => new URL(url).hostname);
+    return used.has(upstream) && hosts.some((host) => RETRYING_HOSTS.has(host));
+  });
+  if (attemptsMax === 1 || retrying === undefined) return;
+  reader.notice("note", ["policies", name, "retry", "attempts"], {
+    what: `the upstream ${retrying.name} makes retries of its own, and theirs and these multiply`,
+    expected: "retries at one layer",
+    got: `${attemptsMax} x as many attempts as it makes`,
+    hint: "set attempts to 1 in a policy for its models, or switch its own fallbacks off",
+  });
 }
 
 function lintIdle(reader: WrittenReader, index: number, upstream: UpstreamConfig): void {

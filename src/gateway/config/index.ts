@@ -20,6 +20,7 @@ export type {
 } from "./gateway-config.ts";
 export { gatewaySchema } from "./gateway-schema.ts";
 export { missingSecrets } from "./gateway-secrets.ts";
+export { type ObservedCalls, readObservedCalls } from "./observed-calls.ts";
 export {
   type CheckedGateway,
   checkGatewayConfig,

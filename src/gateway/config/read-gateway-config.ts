@@ -13,6 +13,8 @@ import { checkGateway } from "./gateway-checks.ts";
 import type { GatewayConfig } from "./gateway-config.ts";
 import { lintGateway } from "./gateway-lint.ts";
 import { gatewaySchema, type WrittenGateway } from "./gateway-schema.ts";
+import { lintObserved } from "./lint-observed.ts";
+import type { ObservedCalls } from "./observed-calls.ts";
 import { resolveGateway } from "./resolve-gateway.ts";
 import { type Notice, WrittenReader } from "./written-reader.ts";
 
@@ -22,6 +24,8 @@ export interface ReadGatewayOptions {
   readonly flags?: readonly GivenValue[];
   /** What the file says, where somebody has read it already. */
   readonly text?: string | undefined;
+  /** What calls of its models took: policies are held against it. */
+  readonly observed?: ObservedCalls | undefined;
 }
 
 export interface ReadGateway {
@@ -49,10 +53,10 @@ export async function readGatewayConfig(
 /** Like `readGatewayConfig`, with every error instead of the first. Secrets are not read. */
 export async function checkGatewayConfig(
   path: string | undefined,
-  { env = {}, flags = [], text }: ReadGatewayOptions = {},
+  { env = {}, flags = [], text, observed }: ReadGatewayOptions = {},
 ): Promise<CheckedGateway> {
   const options = { section: "gateway", schema: gatewaySchema, env, flags, text } as const;
-  return complete(await checkConfig(path, options), env);
+  return complete(await checkConfig(path, options), env, observed);
 }
 
 /**
@@ -79,12 +83,17 @@ export function configFromUpstream(
   return orFirstError(complete(checkSection(undefined, options), env));
 }
 
-function complete(checked: CheckedConfig<WrittenGateway>, env: Env): CheckedGateway {
+function complete(
+  checked: CheckedConfig<WrittenGateway>,
+  env: Env,
+  observed?: ObservedCalls,
+): CheckedGateway {
   if (checked.config === undefined) return { config: undefined, errors: checked.errors };
   const section = checked.config;
   const reader = new WrittenReader(section, env);
   const config = resolveGateway(reader);
   checkGateway(reader, config);
+  if (observed !== undefined) lintObserved(reader, config, observed);
   if (reader.errors.length > 0) return { config: undefined, errors: reader.errors };
   lintGateway(reader, config);
   return { config, notices: reader.notices, settings: () => section.settings(), errors: [] };
