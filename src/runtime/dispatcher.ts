@@ -279,8 +279,8 @@ export class Dispatcher {
   /** A call comes after the message that asks for it, and after the calls that it needs. */
   #placeOf(tool: Tool): CallPlace {
     if (this.#trace === undefined) return UNTRACED;
-    const { step, call } = this.#trace;
-    const after = [call];
+    const { step } = this.#trace;
+    const after = [...this.#trace.after];
     for (const { name, run } of this.#calls.values()) {
       if (run !== undefined && tool.needs.includes(name)) after.push(run.span);
     }

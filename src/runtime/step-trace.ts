@@ -24,6 +24,8 @@ export interface StepTraceOptions {
   readonly model?: string | undefined;
   /** When the caller wanted the call; default: now. */
   readonly startUs?: number | undefined;
+  /** False: the message is one that somebody else has asked for and read. */
+  readonly recordsCall: boolean;
   /** How the message stands. */
   readonly completion: () => Completion;
 }
@@ -47,7 +49,7 @@ export class StepTrace {
     const { format, model, startUs } = options;
     const begin = startUs === undefined ? {} : { startUs };
     this.step = step;
-    this.call = step.begin("model-call", model ?? format, begin);
+    this.call = options.recordsCall ? step.begin("model-call", model ?? format, begin) : NO_SPAN;
     this.#format = format;
     this.#completion = options.completion;
     this.#watch = new StreamWatch(this.call, {
@@ -65,6 +67,11 @@ export class StepTrace {
     const { number, startUs } = options;
     const step = under.begin("step", `step ${number}`, startUs === undefined ? {} : { startUs });
     return step === NO_SPAN ? undefined : new StepTrace(step, options);
+  }
+
+  /** What each call of the message had to wait for. */
+  get after(): readonly OpenSpan[] {
+    return this.call === NO_SPAN ? [] : [this.call];
   }
 
   /** What one read has brought. */
@@ -98,9 +105,8 @@ export class StepTrace {
     { name, id }: { readonly name: string; readonly id: string },
     status: ResultStatus,
   ): void {
-    const span = this.step.begin("tool-call", name || "a call without a name", {
-      after: [this.call],
-    });
+    const { after } = this;
+    const span = this.step.begin("tool-call", name || "a call without a name", { after });
     span.set("gen_ai.tool.name", name);
     span.set("gen_ai.tool.call.id", id);
     span.set("error.type", status);

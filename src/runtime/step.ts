@@ -24,6 +24,8 @@ export interface StepOptions extends DecoderOptions {
   readonly model?: string;
   /** When the call was wanted, if that was before the step was made. Default: now. */
   readonly startUs?: number;
+  /** False for a message that somebody else has asked for and read: no model call is recorded. Default true. */
+  readonly recordsCall?: boolean;
 }
 
 export class Step<Format extends DecodableFormat = DecodableFormat> {
@@ -36,14 +38,15 @@ export class Step<Format extends DecodableFormat = DecodableFormat> {
 
   /** @param number from 1, within the turn. */
   constructor(format: Format, scope: DispatchScope, number: number, options: StepOptions = {}) {
-    const { model, startUs, ...decoding } = options;
+    const { model, startUs, recordsCall = true, ...decoding } = options;
     this.#scope = scope;
     this.#clock = scope.deadline.clock;
     this.#assistant = new AssistantMessage(format);
     const decoder = createDecoder(format, { ...decoding, tap: this.#assistant });
     this.#decoder = decoder;
     const completion = (): Completion => decoder.completion;
-    this.#trace = StepTrace.begin(scope.trace, { number, format, model, startUs, completion });
+    const about = { number, format, model, startUs, recordsCall, completion };
+    this.#trace = StepTrace.begin(scope.trace, about);
     this.#dispatcher = new Dispatcher(scope, number, this.#trace);
     if (!scope.deadline.isOver)
       scope.prefetch?.think(number, this.#trace?.step ?? NO_SPAN, scope.admit);

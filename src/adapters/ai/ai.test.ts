@@ -3,8 +3,11 @@ import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { generateText, stepCountIs, streamText, wrapLanguageModel } from "ai";
 import { describe, expect, it } from "vitest";
 import { agentTools, closeProviders, provider } from "../../../test/support/agent-tools.ts";
+import { until } from "../../../test/support/live-twin.ts";
 import type { ScriptedProvider } from "../../../test/support/scripted-provider.ts";
+import { realClock } from "../../clock/index.ts";
 import { Turn } from "../../runtime/index.ts";
+import { TurnRecorder } from "../../trace/index.ts";
 import { currentTurn, withTurn } from "../node/index.ts";
 import { manxMiddleware, manxTools } from "./index.ts";
 import { PartFeeder } from "./part-feeder.ts";
@@ -91,7 +94,8 @@ describe("streamText", () => {
     const gone = new AbortController();
     const calls = [{ name: "hang", args: { q: "a" } }];
     const server = await provider({ calls });
-    const turn = new Turn({ tools, signal: gone.signal });
+    // It does not know the signal; the call of the model does.
+    const turn = new Turn({ tools });
     const result = streamText({
       ...common,
       model: modelOf(server, turn),
@@ -102,8 +106,8 @@ describe("streamText", () => {
     await started;
     gone.abort();
     await done;
-    await turn.close();
-    expect(turn.running).toBe(0);
+    await until(() => turn.running === 0, "the tool to be called off");
+    expect(turn.counts).toMatchObject({ started: 1, obeyed: 1 });
   });
 
   it("finds the turn where it is asked to, for a model that many turns share", async () => {
@@ -145,13 +149,17 @@ describe("generateText", () => {
     expect(runs).toEqual(["search"]);
   });
 
-  it("does so without the middleware, too", async () => {
+  it("does so without the middleware, too, and records no call of a model that it has not seen", async () => {
     const { tools, runs } = agentTools();
     const server = await provider({ calls: [search] }, { text: "Cats." });
-    const turn = new Turn({ tools });
+    const trace = new TurnRecorder({ clock: realClock, name: "agent" });
+    const turn = new Turn({ tools, trace });
     const model = createOpenAICompatible({ name: "scripted", baseURL: `${server.url}/v1` })("m");
     const { text } = await generateText({ ...common, model, tools: await manxTools(turn) });
     expect(text).toBe("Cats.");
+    await turn.close();
+    const kinds = trace.finish().spans.map(({ kind }) => kind);
+    expect(kinds.sort()).toEqual(["step", "tool-call", "turn"]);
     expect(runs).toEqual(["search"]);
   });
 });

@@ -97,17 +97,17 @@ function shownTo(
   signal: AbortSignal | undefined,
 ): ReadableStream<Part> {
   const reader = stream.getReader();
-  const onAbort = (): void => feeder.cancel();
+  const onAbort = (): void => feeder.abort();
   signal?.addEventListener("abort", onAbort, { once: true });
   if (signal?.aborted === true) onAbort();
-  const leave = (): void => signal?.removeEventListener("abort", onAbort);
+  // Its tools may outlast the message.
+  void feeder.settled().then(() => signal?.removeEventListener("abort", onAbort));
   return new ReadableStream<Part>(
     {
       async pull(controller) {
         try {
           const { done, value } = await reader.read();
           if (done) {
-            leave();
             feeder.end();
             controller.close();
             return;
@@ -115,13 +115,11 @@ function shownTo(
           feeder.take(value);
           controller.enqueue(value);
         } catch (error) {
-          leave();
           feeder.end();
           controller.error(error);
         }
       },
       async cancel(reason) {
-        leave();
         feeder.cancel();
         await reader.cancel(reason);
       },

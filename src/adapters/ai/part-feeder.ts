@@ -66,8 +66,19 @@ export class PartFeeder {
     this.#step.end();
   }
 
+  /** Nobody reads the rest of the message. */
   cancel(): void {
     this.#step.cancel();
+  }
+
+  /** Nobody wants any of it: its tools are called off, also when the message has ended. */
+  abort(): void {
+    this.#step.takeBack("cancelled");
+  }
+
+  /** When the message has ended and no tool of it runs any more. */
+  async settled(): Promise<void> {
+    await this.#step.results();
   }
 
   #open(id: string, name: string, byProvider: boolean): void {

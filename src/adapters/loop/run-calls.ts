@@ -17,7 +17,7 @@ export function runCalls(
   calls: readonly WholeCall[],
   reason = "tool_calls",
 ): Promise<readonly ToolResult[]> {
-  const step = turn.step("openai-chat");
+  const step = turn.step("openai-chat", { recordsCall: false });
   pushCalls(step, calls);
   step.chunk({ choices: [{ index: 0, delta: {}, finish_reason: reason }] });
   step.end();

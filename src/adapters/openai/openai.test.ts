@@ -226,6 +226,43 @@ describe("runChat", () => {
     expect(server.asked[0]!.headers.traceparent).toMatch(/^00-/);
   });
 
+  it.each([
+    ["stop", 2, 1],
+    ["function_calls", 2, 1],
+    ["tool_calls", 1, 0],
+  ])(
+    "goes on or ends as the calls say, not the finish reason alone: %s (casebook RT-06)",
+    async (reason, steps, ran) => {
+      const { tools, runs } = agentTools();
+      const whole = { id: "", function: { name: "search", arguments: { q: "Oslo" } } };
+      const chunk = (delta: object, finish_reason: string | null = null): object => ({
+        choices: [{ index: 0, delta, finish_reason }],
+      });
+      const said = [
+        [chunk(ran === 1 ? { tool_calls: [whole] } : { content: "text" }), chunk({}, reason)],
+        [chunk({ content: "done" }, "stop")],
+      ];
+      const bodies: { messages: { role: string; tool_call_id?: string }[] }[] = [];
+      const create = async (body: never): Promise<AsyncIterable<object>> => {
+        bodies.push(body);
+        return (async function* () {
+          yield* said.shift()!;
+        })();
+      };
+      const client = { chat: { completions: { create } } };
+      const result = await runChat(client, params, { turn: new Turn({ tools }) }).result();
+      expect([result.ended, result.steps, runs.length]).toEqual(["answered", steps, ran]);
+      if (ran === 0) return;
+      const [, message, answer] = bodies[1]!.messages as unknown as [
+        object,
+        { tool_calls: { id: string }[] },
+        { tool_call_id: string; content: string },
+      ];
+      expect(answer.tool_call_id).toBe(message.tool_calls[0]!.id);
+      expect(answer.content).toBe('{"found":"Oslo"}');
+    },
+  );
+
   it("leaves retries to a fetch of Manx's own", async () => {
     const asked: unknown[] = [];
     const client = (fetch: unknown): object => ({
