@@ -124,6 +124,7 @@ describe("files", () => {
       lines(first, second).replaceAll("\n", "\r\n").trimEnd(),
       2,
     ],
+    ["one body with a blank line in it", JSON.stringify(first, null, 2).replace("{\n", "{\n\n"), 1],
     ["lines behind a byte-order mark", `\ufeff${lines(first, second)}`, 2],
   ])("may be %s", async (_, content, requests) => {
     const path = file("form", content);
@@ -186,11 +187,17 @@ describe("files", () => {
     for await (const record of promptRecords(path, limits)) {
       seen.push("reason" in record ? record : record.source.line);
     }
+    const open = file("open.jsonl", `{"broken\n\n${lines(first)}${"x".repeat(60_000)}\n`);
+    const read: unknown[] = [];
+    for await (const record of promptRecords(open, { ...limits, documentBytesMax: 10 })) {
+      read.push("reason" in record ? record.reason : record.source.line);
+    }
+    expect(read).toEqual(["no JSON", 3, "longer than 50000 bytes"]);
     expect(seen).toEqual([1, { line: 2, reason: "longer than 50000 bytes" }, 3]);
     const whole = file("long.json", JSON.stringify([first, ...Array(20).fill(second)], null, 1));
-    const read = async (): Promise<void> => {
+    const all = async (): Promise<void> => {
       for await (const _ of promptRecords(whole, limits));
     };
-    await expect(read()).rejects.toMatchObject({ code: "MANX_FILE_UNREADABLE" });
+    await expect(all()).rejects.toMatchObject({ code: "MANX_FILE_UNREADABLE" });
   });
 });

@@ -25,6 +25,7 @@ export function drawLint(summary: LintSummary, view: LintView): string {
     ...(more > 0
       ? ["", ink.dim(`${more} more causes; show them with --top ${summary.groups.length}`)]
       : []),
+    ...lateLines(summary, columns, ink),
     ...problemLines(summary, columns, ink),
     ...baseLines(summary, columns, ink),
   ];
@@ -85,6 +86,17 @@ function exampleLines(one: PlacedBreak): string[] {
   ];
 }
 
+function lateLines({ late }: LintSummary, columns: number, ink: Ink): string[] {
+  if (late.requests === 0) return [];
+  const text =
+    `${count(late.requests, "request")} came after the provider had let the prefix go: ` +
+    `${plain(late.tokens)} tokens; a longer lifetime or CacheKeeper would have kept them`;
+  return [
+    "",
+    ...wrapText(text, columns - 2).map((line, i) => ink.doubt(i === 0 ? line : `  ${line}`)),
+  ];
+}
+
 function problemLines({ problems }: LintSummary, columns: number, ink: Ink): string[] {
   if (problems.length === 0) return [];
   return [
@@ -105,8 +117,13 @@ function baseLines(summary: LintSummary, columns: number, ink: Ink): string[] {
     given: "as given",
     assumed: "assumed; records with usage and times would tell, or --prefill-rate",
   }[prefill.source];
+  const dated = pricesAsOf.filter((asOf) => asOf !== "given");
   const prices =
-    pricesAsOf.length === 0 ? "no price is known" : `prices as of ${pricesAsOf.join(", ")}`;
+    pricesAsOf.length === 0
+      ? "no price is known"
+      : dated.length === 0
+        ? "prices as given"
+        : `list prices as of ${dated.join(", ")}`;
   const lacking =
     unpriced.length === 0 ? "" : `; none for ${unpriced.slice(0, 5).join(", ")}: give --price`;
   const aside =

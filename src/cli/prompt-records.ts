@@ -63,19 +63,34 @@ async function* records(
   const input = path === "-" ? process.stdin : createReadStream(path);
   const counted = { bytes: 0 };
   let isFirst = true;
+  /** A first line that may open a document, and blank lines behind it. */
+  let held: TextLine[] = [];
   const lines = linesOf(unpacked(input, counted), limits.lineBytesMax);
-  for await (const { line, text, problem } of lines) {
-    if (problem === null && text.trim() === "") continue;
-    const share = counted.bytes / size;
-    const value = problem === null ? parsed(text) : undefined;
-    if (isFirst && value === undefined && problem === null && isOpening(text)) {
-      yield* wholeDocument(file, { line, text, problem }, lines, limits);
-      return;
+  for await (const one of lines) {
+    const { line, text, problem } = one;
+    const isBlank = problem === null && text.trim() === "";
+    if (held.length > 0 && !isBlank) {
+      if (!isNextRecord(held[0]!, one)) {
+        yield* wholeDocument(file, [...held, one], lines, limits);
+        return;
+      }
+      yield { line: held[0]!.line, reason: NO_JSON };
+      held = [];
     }
+    if (held.length > 0) held.push(one);
+    if (isBlank) continue;
+    const value = problem === null ? parsed(text) : undefined;
+    if (isFirst && value === undefined && problem === null && isOpening(text)) held = [one];
+    else if (value === undefined) yield { line, reason: problem ?? NO_JSON };
+    else yield { source: { file, line, json: text }, share: counted.bytes / size, value };
     isFirst = false;
-    if (value === undefined) yield { line, reason: problem ?? NO_JSON };
-    else yield { source: { file, line, json: text }, share, value };
   }
+  if (held.length > 0) yield { line: held[0]!.line, reason: NO_JSON };
+}
+
+/** An object does not open an object: two lines, of which the first is broken. */
+function isNextRecord(first: TextLine, next: TextLine): boolean {
+  return first.text.trimStart().startsWith("{") && next.text.trimStart().startsWith("{");
 }
 
 /** The first line of a document that goes on: a bracket is open at its end. */
@@ -86,12 +101,12 @@ function isOpening(text: string): boolean {
 
 async function* wholeDocument(
   file: string,
-  first: TextLine,
+  begun: readonly TextLine[],
   rest: AsyncGenerator<TextLine>,
   { documentBytesMax }: RecordLimits,
 ): AsyncGenerator<PromptRecord | BadRecord> {
-  const all = [first];
-  let chars = first.text.length;
+  const all = [...begun];
+  let chars = all.reduce((sum, { text }) => sum + text.length + 1, 0);
   for await (const next of rest) {
     all.push(next);
     chars += next.text.length + 1;
@@ -105,7 +120,7 @@ async function* wholeDocument(
   const json = all.map(({ text }) => text).join("\n");
   const value = all.every(({ problem }) => problem === null) ? parsed(json) : undefined;
   if (value !== undefined) {
-    yield { source: { file, line: first.line, json }, share: 1, value };
+    yield { source: { file, line: all[0]!.line, json }, share: 1, value };
     return;
   }
   // Lines after all, of which the first was broken.

@@ -19,6 +19,7 @@ import {
   textHash,
   tokensOf,
 } from "../../policy/index.ts";
+import { partTokens } from "./part-tokens.ts";
 import { type PromptFinding, refuseVolatile, staticFindings } from "./prompt-finding.ts";
 import type { PromptPart } from "./prompt-part.ts";
 import {
@@ -207,20 +208,14 @@ function placeMarks(
 function tokensUpTo({ parts }: PromptLayout, path: string): number {
   const isIn = (own: string): boolean => own === path || own.startsWith(`${path}.`);
   const end = parts.findLastIndex((part) => isIn(part.path)) + 1;
-  return promptTokens(parts.slice(0, end));
-}
-
-function promptTokens(parts: PromptLayout["parts"]): number {
-  let chars = 0;
-  for (const part of parts) if (part.kind !== "setting") chars += part.chars;
-  return tokensOf(chars);
+  return partTokens(parts.slice(0, end));
 }
 
 /** What the next request of the session repeats: all of this one, but the message that passes. */
 function lastingTokens({ parts }: PromptLayout, prompt: WrittenPrompt): number {
-  if (!prompt.isLastPassing) return promptTokens(parts);
+  if (!prompt.isLastPassing) return partTokens(parts);
   const last = parts.at(-1)!;
-  return promptTokens(parts.filter((part) => part !== last));
+  return partTokens(parts.filter((part) => part !== last));
 }
 
 function forecast(
@@ -229,12 +224,12 @@ function forecast(
   marks: readonly PlacedMark[],
   { needsMarks, stepTokens, minimumTokens }: ProviderCacheRules,
 ): Pick<CompiledPrompt, "tokens" | "staticTokens" | "cacheableTokens" | "hitShare" | "outlook"> {
-  const tokens = promptTokens(layout.parts);
+  const tokens = partTokens(layout.parts);
   const lasting = needsMarks ? (marks.at(-1)?.tokens ?? 0) : lastingTokens(layout, prompt);
   const outlook = markOutlook(lasting, minimumTokens);
   const kept = outlook === "too_short" ? 0 : Math.floor(lasting / stepTokens) * stepTokens;
   const sessionChars = prompt.system.find(({ stability }) => stability === "session")?.text.length;
-  const stable = promptTokens(
+  const stable = partTokens(
     layout.parts.filter(({ kind }) => kind === "tool" || kind === "system"),
   );
   return {

@@ -44,6 +44,8 @@ export interface LintSummary {
   readonly lostTokens: number;
   readonly lostTtftUs: number;
   readonly lostUsd: number | null;
+  /** Requests that came after the provider had let the prefix go, where records have times, and what it held for them. */
+  readonly late: { readonly requests: number; readonly tokens: number };
   /** By the providers' own count, where records have it. */
   readonly usage: (RecordedUsage & { readonly requests: number }) | null;
   readonly prefill: PrefillFigure;
@@ -68,6 +70,8 @@ export interface CountedRequest {
   readonly tokens: number;
   readonly couldTokens: number;
   readonly gotTokens: number;
+  /** That a cache had served, had the request come before the entry ended; 0 if it did. */
+  readonly lateTokens: number;
   readonly usage: RecordedUsage | null;
   readonly price: (PriceOption & { readonly asOf?: string }) | null;
 }
@@ -94,6 +98,7 @@ export class LintTotals {
   #couldTokens = 0;
   #gotTokens = 0;
   readonly #models = new Map<string, { format: string; model: string; requests: number }>();
+  readonly #late = { requests: 0, tokens: 0 };
   readonly #usage = { requests: 0, promptTokens: 0, cachedTokens: 0 };
   readonly #prices = new Set<string>();
   readonly #unpriced = new Set<string>();
@@ -117,6 +122,10 @@ export class LintTotals {
     if (one.price === null) {
       if (this.#unpriced.size < MODELS_MAX) this.#unpriced.add(one.model);
     } else this.#prices.add(one.price.asOf ?? "given");
+    if (one.lateTokens > 0) {
+      this.#late.requests += 1;
+      this.#late.tokens += one.lateTokens;
+    }
     if (one.usage === null) return;
     this.#usage.requests += 1;
     this.#usage.promptTokens += one.usage.promptTokens;
@@ -176,6 +185,7 @@ export class LintTotals {
       lostTokens,
       lostTtftUs: toUs(lostTokens),
       lostUsd: priced.length === 0 && groups.length > 0 ? null : sum((group) => group.lostUsd ?? 0),
+      late: { ...this.#late },
       usage: this.#usage.requests === 0 ? null : { ...this.#usage },
       prefill,
       pricesAsOf: [...this.#prices],

@@ -4,8 +4,8 @@ import {
   type PromptFacts,
   type PromptLayout,
   providerCacheRules,
-  tokensOf,
 } from "../../../policy/index.ts";
+import { partTokens } from "../part-tokens.ts";
 
 export type MarkProblemKind =
   | "too_short"
@@ -34,7 +34,7 @@ export function markProblems(
   const rules = providerCacheRules(facts.format, facts.model);
   const { minimumTokens, marksMax, asOf } = rules;
   const problems: MarkProblem[] = [];
-  const all = tokensBefore(layout, layout.parts.length);
+  const all = partTokens(layout.parts);
   const marks = rules.needsMarks ? marksIn(body as Json, layout) : [];
   const furthest = marks.length > 0 ? Math.max(...marks.map(({ tokens }) => tokens)) : all;
   const outlook = markOutlook(furthest, minimumTokens);
@@ -97,13 +97,8 @@ function marksIn(body: Json, layout: PromptLayout): Mark[] {
 }
 
 function tokensUpTo(layout: PromptLayout, path: string): number {
-  return tokensBefore(layout, layout.parts.findLastIndex((part) => part.path === path) + 1);
-}
-
-function tokensBefore({ parts }: PromptLayout, end: number): number {
-  let chars = 0;
-  for (const part of parts.slice(0, end)) if (part.kind !== "setting") chars += part.chars;
-  return tokensOf(chars);
+  const end = layout.parts.findLastIndex((part) => part.path === path) + 1;
+  return partTokens(layout.parts.slice(0, end));
 }
 
 function listOf(value: unknown): readonly unknown[] {

@@ -7,9 +7,9 @@ import {
   missReason,
   type PartKind,
   type PromptLayout,
-  tokensOf,
 } from "../../../policy/index.ts";
 import { volatileAt } from "../../../policy/prompt-layout/volatile-text.ts";
+import { partTokens } from "../part-tokens.ts";
 import { utf8Bytes } from "../utf8-bytes.ts";
 import type { BreakCause } from "./break-advice.ts";
 import { countOf, shapeOf, shownText } from "./culprit-text.ts";
@@ -164,9 +164,7 @@ function bytesBefore({ parts }: PromptLayout, at: number): number | null {
 }
 
 function tokensIn({ parts }: PromptLayout, from: number): number {
-  let chars = 0;
-  for (const part of parts.slice(from)) if (part.kind !== "setting") chars += part.chars;
-  return tokensOf(chars);
+  return partTokens(parts.slice(from));
 }
 
 /** Anthropic keeps tools and system when thinking changes; all else behind the first difference is gone. */
@@ -177,9 +175,7 @@ function keptTokens({ facts, layout }: ComparedPrompt, cause: BreakCause, at: nu
   const kept = isMessagesOnly
     ? parts.filter(({ kind }) => kind === "tool" || kind === "system")
     : parts.slice(0, at);
-  let chars = 0;
-  for (const part of kept) if (part.kind !== "setting") chars += part.chars;
-  return tokensOf(chars);
+  return partTokens(kept);
 }
 
 const SETTING_CAUSES: readonly (readonly [path: string, cause: BreakCause])[] = [

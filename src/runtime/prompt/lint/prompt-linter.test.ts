@@ -74,6 +74,44 @@ describe("requests of one agent", () => {
     expect(linted[1]!.found).toMatchObject({ cause: "system_changed", byteInPart: 6 });
   });
 
+  it("that share a session with another agent's are compared with their own", () => {
+    const main = (said: string[]) => ({
+      conversation: "s",
+      body: asked(RULES, "", { messages: turns(said) }),
+    });
+    const sub = (said: string[]) => {
+      const other = "You search the web and sum up. ".repeat(200);
+      return {
+        conversation: "s",
+        body: asked(other, "", { messages: turns(said), tools: [tool("web")] }),
+      };
+    };
+    const turns = (said: string[]) =>
+      said.map((content, i) => ({ role: i % 2 === 0 ? "user" : "assistant", content }));
+    const { summary } = lint([
+      main(["a"]),
+      sub(["find a"]),
+      main(["a", "b", "c"]),
+      sub(["find a", "d", "e"]),
+      main(["a", "b", "c", "d", "e"]),
+    ]);
+    expect(summary).toMatchObject({ requests: 5, breaks: 0 });
+    expect(summary.gotTokens).toBeGreaterThan(3 * 1_500);
+  });
+
+  it("that come after the provider let the prefix go are counted apart", () => {
+    const at = (minute: number, more: Json = {}) => ({
+      timestamp: new Date(Date.UTC(2026, 10, 29, 10, minute)).toISOString(),
+      body: asked(RULES, "a", more),
+    });
+    const { summary } = lint([at(0), at(4), at(10), at(14)]);
+    expect(summary).toMatchObject({ breaks: 0, late: { requests: 1 } });
+    expect(summary.late.tokens).toBeGreaterThan(1_500);
+    const control = { type: "ephemeral", ttl: "1h" };
+    const long = { system: [{ type: "text", text: RULES, cache_control: control }] };
+    expect(lint([at(0, long), at(59, long)]).summary.late.requests).toBe(0);
+  });
+
   it("that cut the conversation are still the same one", () => {
     const said = Array.from({ length: 8 }, (_, i) => ({
       role: i % 2 === 0 ? "user" : "assistant",

@@ -14,14 +14,20 @@ import {
   providerCacheRules,
   sharedTokens,
   tellsMissReasons,
-  tokensOf,
 } from "../../../policy/index.ts";
+import { partTokens } from "../part-tokens.ts";
 import { pathText, placeInJson, stepsOf } from "./json-place.ts";
 import { type LintSummary, LintTotals, type PriceOption } from "./lint-totals.ts";
 import { type MarkProblem, markProblems } from "./mark-problem.ts";
 import { PrefillRate } from "./prefill-rate.ts";
 import { breakBetween, type FoundBreak, type PromptBreak } from "./prompt-break.ts";
-import { agentName, conversationName, PromptShelf, type ShelfLimits } from "./prompt-shelf.ts";
+import {
+  agentName,
+  conversationName,
+  PromptShelf,
+  type ShelfLimits,
+  type ShelvedPrompt,
+} from "./prompt-shelf.ts";
 import type { RecordedRequest } from "./recorded-request.ts";
 
 export interface LintOptions {
@@ -71,6 +77,14 @@ const SAME_MESSAGES_MIN = 3;
 /** Of two system texts the longer half is the same: one template. */
 const TEMPLATE_SHARE = 0.5;
 
+interface Predecessor {
+  readonly before: ShelvedPrompt | undefined;
+  /** Of the agent, but of another conversation. */
+  readonly isOther: boolean;
+  /** Which this request belongs to. */
+  readonly conversation: string;
+}
+
 export class PromptLinter {
   readonly #options: LintOptions;
   readonly #conversations: PromptShelf;
@@ -102,10 +116,10 @@ export class PromptLinter {
     const found =
       raw === null ? null : this.#placed(raw, request, source, conversation, before!, now);
     const problems = markProblems(request.body, facts, layout);
-    this.#count(request, now, before, isOther, found, problems, source);
+    this.#count(request, now, { before, isOther, conversation }, found, problems);
     const where = `${source.file}:${source.line}`;
-    this.#conversations.put(conversation, { layout, facts, where, conversation });
-    if (agent !== "") this.#agents.put(agent, { layout, facts, where, conversation });
+    for (const problem of problems) this.#totals.problem(problem, where);
+    this.#keep({ layout, facts, where, conversation, wallMs: request.wallMs }, agent);
     const reason = before === undefined || isOther ? null : missReason(before, now);
     return { found, reason, problems };
   }
@@ -119,10 +133,17 @@ export class PromptLinter {
     return this.#totals.summary(this.#rate.figure());
   }
 
-  /** The prompt to compare with, and whether it is only of the same agent. */
-  #before(now: ComparedPrompt, own: string, agent: string) {
-    const before = this.#conversations.newest(own);
-    if (before !== undefined) return { before, isOther: false, conversation: own };
+  /**
+   * The prompt to compare with: the last one of this agent in the conversation, else the conversation's last one if the two
+   * are one agent's (sub-agents share a session, and each has a cache of its own), else the agent's last one anywhere.
+   */
+  #before(now: ComparedPrompt, own: string, agent: string): Predecessor {
+    const same = this.#conversations.newest(`${own} ${agent}`);
+    if (same !== undefined) return { before: same, isOther: false, conversation: own };
+    const latest = this.#conversations.newest(own);
+    if (latest !== undefined && isSameAgent(latest.layout, now.layout)) {
+      return { before: latest, isOther: false, conversation: own };
+    }
     const other = agent === "" ? undefined : this.#agents.newest(agent);
     if (other === undefined) return { before: undefined, isOther: true, conversation: own };
     if (isSameConversation(other.layout, now.layout)) {
@@ -130,6 +151,12 @@ export class PromptLinter {
     }
     const isLike = isSameTemplate(other.layout, now.layout);
     return { before: isLike ? other : undefined, isOther: true, conversation: own };
+  }
+
+  #keep(prompt: ShelvedPrompt, agent: string): void {
+    this.#conversations.put(prompt.conversation, prompt);
+    this.#conversations.put(`${prompt.conversation} ${agent}`, prompt);
+    if (agent !== "") this.#agents.put(agent, prompt);
   }
 
   #placed(
@@ -158,18 +185,17 @@ export class PromptLinter {
   #count(
     request: RecordedRequest,
     now: ComparedPrompt,
-    before: ComparedPrompt | undefined,
-    isOther: boolean,
+    { before, isOther }: Predecessor,
     found: PlacedBreak | null,
     problems: readonly MarkProblem[],
-    source: RecordSource,
   ): void {
-    const tokens = promptTokens(now.layout);
+    const tokens = partTokens(now.layout.parts);
     const shared = before === undefined ? 0 : sharedTokens(before.layout, now.layout);
     const lost = found === null ? 0 : Math.min(found.lostTokens, tokens - shared);
     const { minimumTokens } = providerCacheRules(now.facts.format, now.facts.model);
     const isUncached = problems.some(({ kind }) => kind === "no_marks" || kind === "too_short");
-    const isKept = !isUncached && (minimumTokens === null || shared >= minimumTokens);
+    const isLate = isTooLate(request, before);
+    const isKept = !isLate && !isUncached && (minimumTokens === null || shared >= minimumTokens);
     const { usage, ttftUs } = request;
     if (usage !== null && ttftUs !== null) {
       this.#rate.add(usage.promptTokens - usage.cachedTokens, ttftUs);
@@ -182,18 +208,34 @@ export class PromptLinter {
       couldTokens: Math.min(tokens, shared + lost),
       // All of it is lost where another cache is asked.
       gotTokens: found?.keptTokens === 0 || !isKept ? 0 : shared,
+      lateTokens: isLate && found === null ? shared : 0,
       usage,
       price: this.#options.price ?? promptPrice(now.facts.model),
     });
     if (found !== null) this.#totals.found(found);
-    for (const problem of problems) this.#totals.problem(problem, `${source.file}:${source.line}`);
   }
 }
 
-function promptTokens({ parts }: PromptLayout): number {
-  let chars = 0;
-  for (const part of parts) if (part.kind !== "setting") chars += part.chars;
-  return tokensOf(chars);
+/** Come after the entry had ended, by the times of the records; the longest lifetime counts that the body asks for. */
+function isTooLate(request: RecordedRequest, before: ShelvedPrompt | undefined): boolean {
+  if (before === undefined || before.wallMs === null || request.wallMs === null) return false;
+  const { format, model } = before.facts;
+  const { lifetimes } = providerCacheRules(format, model);
+  const passedUs = (request.wallMs - before.wallMs) * 1_000;
+  if (passedUs <= lifetimes[0].lifetimeUs) return false;
+  const text = JSON.stringify(request.body);
+  const asked = lifetimes.findLast(({ name }) => text.includes(`"${name}"`)) ?? lifetimes[0];
+  return passedUs > asked.lifetimeUs;
+}
+
+/** Most of their tools have the same names, and their system texts are of one template. */
+function isSameAgent(before: PromptLayout, now: PromptLayout): boolean {
+  if (isSameConversation(before, now)) return true;
+  const names = ({ parts }: PromptLayout): Set<string> =>
+    new Set(parts.flatMap(({ kind, name }) => (kind === "tool" ? [name] : [])));
+  const [old, own] = [names(before), names(now)];
+  const both = [...own].filter((name) => old.has(name)).length;
+  return both >= new Set([...old, ...own]).size * SAME_SHARE && isSameTemplate(before, now);
 }
 
 function isSameConversation(before: PromptLayout, now: PromptLayout): boolean {

@@ -17,6 +17,8 @@ export interface ShelvedPrompt {
   readonly where: string;
   /** Under which name. */
   readonly conversation: string;
+  /** When it was sent, if that was recorded: milliseconds since 1970. */
+  readonly wallMs: number | null;
 }
 
 export interface ShelfLimits {
