@@ -351,6 +351,11 @@ export const ERROR_TABLE = {
     exit: 3,
     hint: "look at the rows marked in the result",
   },
+  MANX_SIM_STUCK: {
+    summary: "nothing is left to happen in the simulated world, and the work has not ended",
+    exit: 1,
+    hint: "give the world's clock to all that waits, and let nothing wait for a socket, a file or the real time",
+  },
   MANX_INTERRUPTED: {
     summary: "interrupted; the partial result is saved",
     exit: 130,
