@@ -6,7 +6,7 @@ import {
   type ScriptedProvider,
   type ScriptedReply,
   startScriptedProvider,
-} from "./scripted-provider.ts";
+} from "../../src/testing/index.ts";
 
 const open: ScriptedProvider[] = [];
 

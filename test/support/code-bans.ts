@@ -99,9 +99,15 @@ const BANS: readonly Ban[] = [
   },
   {
     instead: "a module",
-    find: (node) => (node.kind === SyntaxKind.ModuleDeclaration ? "namespace" : undefined),
+    find: (node) => (isNamespace(node) ? "namespace" : undefined),
   },
 ];
+
+/** `declare module "x"` adds to the types of somebody else's module and makes nothing. */
+function isNamespace(node: Node): boolean {
+  if (node.kind !== SyntaxKind.ModuleDeclaration) return false;
+  return (node as unknown as { name: Node }).name.kind !== SyntaxKind.StringLiteral;
+}
 
 /** One sentence for each banned use in a file of src. Tests may do as they like. */
 export function banProblems(path: string, tree: SourceFile): string[] {

@@ -2,8 +2,8 @@
 import Anthropic from "@anthropic-ai/sdk";
 import { describe, expect, it } from "vitest";
 import { agentTools, closeProviders, provider } from "../../../test/support/agent-tools.ts";
-import type { ScriptedProvider } from "../../../test/support/scripted-provider.ts";
 import { Turn } from "../../runtime/index.ts";
+import type { ScriptedProvider } from "../../testing/index.ts";
 import { feed, runMessages } from "./index.ts";
 
 closeProviders();

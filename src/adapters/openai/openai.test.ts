@@ -2,9 +2,9 @@
 import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
 import { agentTools, closeProviders, provider } from "../../../test/support/agent-tools.ts";
-import type { ScriptedProvider } from "../../../test/support/scripted-provider.ts";
 import { realClock } from "../../clock/index.ts";
 import { modelFetch, Turn } from "../../runtime/index.ts";
+import type { ScriptedProvider } from "../../testing/index.ts";
 import { TurnRecorder } from "../../trace/index.ts";
 import { feed, runChat, runResponses } from "./index.ts";
 
