@@ -66,7 +66,7 @@ describe("manx precompile", () => {
   it("notes what is doubtful, and refuses it with --strict", async () => {
     const doubtful = { properties: { p: { type: "string", pattern: "^(a+)+$" } } };
     const file = saved("doubtful.json", { search: doubtful });
-    const noted = await manx(file, "--out", "-", "--check");
+    const noted = await manx(file, "--out", "-");
     expect(noted.err).toContain('note: tool "search": pattern "^(a+)+$" may take very long');
     const strict = await manx(file, "--out", join(folder, "never.js"), "--strict");
     expect(strict.exit).toBe(2);
@@ -83,6 +83,15 @@ describe("manx precompile", () => {
       "MANX_FILE_UNREADABLE",
     ],
     ["a module without tools", () => saved("no.mjs", "export const a = 1"), "MANX_SCHEMA_INVALID"],
+    [
+      "a module with two tools of one name",
+      () =>
+        saved(
+          "two.mjs",
+          'export const a = { name: "x", input: {} }, b = { name: "x", input: { type: "object" } }',
+        ),
+      "MANX_SCHEMA_INVALID",
+    ],
     ["what is no JSON", () => saved("no.json", "{"), "MANX_SCHEMA_INVALID"],
     ["JSON without tools", () => saved("list.json", [1]), "MANX_SCHEMA_INVALID"],
     ["an invalid schema", () => saved("type.json", { a: { type: "x" } }), "MANX_SCHEMA_INVALID"],
@@ -104,7 +113,9 @@ describe("manx precompile", () => {
     const nowhere = await manx(file, "--out", join(folder, "no", "such", "x.js"));
     expect(nowhere.exit).toBe(2);
     expect(nowhere.err).toContain("MANX_OUTPUT_UNWRITABLE");
-    expect((await manx(file, "--out", "-", "--json")).err).toContain("MANX_FLAG_VALUE");
+    for (const flag of ["--json", "--check"]) {
+      expect((await manx(file, "--out", "-", flag)).err).toContain("MANX_FLAG_VALUE");
+    }
     expect((await manx(file)).err).toContain("MANX_FLAG_MISSING");
   });
 });

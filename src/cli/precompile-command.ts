@@ -45,11 +45,11 @@ export function addPrecompileCommand(program: Command, io: Io): void {
 }
 
 async function precompile(source: string, flags: PrecompileFlags, io: Io): Promise<void> {
-  if (flags.json === true && flags.out === "-") {
+  if (flags.out === "-" && (flags.json === true || flags.check === true)) {
     throw new ManxError("MANX_FLAG_VALUE", {
-      what: "the module and the JSON cannot both go to stdout",
+      what: "stdout is neither for a module and JSON at once nor a module to check",
       where: "manx precompile --out",
-      got: '"-" with --json',
+      got: `"-" with ${flags.json === true ? "--json" : "--check"}`,
     });
   }
   const { validatorModule } = await import("../runtime/precompile/index.ts");
@@ -149,13 +149,14 @@ async function moduleSchemas(source: string): Promise<readonly NamedSchema[]> {
   } catch (cause) {
     throw unreadable(source, cause);
   }
-  const byName = new Map<string, NamedSchema>();
+  const found = new Map<string, NamedSchema>();
   for (const [key, value] of Object.entries(exported)) {
     const list = toolsIn(value);
     if (list.length === 0) continue;
-    for (const one of namedSchemas(list, `${source} ${key}`)) byName.set(one.name, one);
+    // A tool may be exported by itself and in a list; two schemas of one name are refused further on.
+    for (const one of namedSchemas(list, `${source} ${key}`)) found.set(JSON.stringify(one), one);
   }
-  if (byName.size > 0) return [...byName.values()];
+  if (found.size > 0) return [...found.values()];
   throw new ManxError("MANX_SCHEMA_INVALID", {
     what: "a module that exports no tool with a JSON Schema",
     where: source,

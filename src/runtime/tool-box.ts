@@ -109,7 +109,11 @@ export class ToolBox {
       return found;
     }
     this.#fallbacks.set(name, found);
-    this.#onFallback?.({ tool: name, reason: found });
+    try {
+      this.#onFallback?.({ tool: name, reason: found });
+    } catch {
+      // Told, not asked: it must not keep a call from its tool. `fallbacks` has it too.
+    }
     return undefined;
   }
 

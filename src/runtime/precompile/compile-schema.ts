@@ -30,10 +30,7 @@ const DRAFTS: ReadonlyArray<readonly [RegExp, typeof Ajv]> = [
   [/draft-0[67]/, Ajv],
 ];
 const HELPER = /require\("([^"]+)"\)/g;
-/**
- * Where in the schema a rule stands, which nobody reads: a fifth of the text. ajv escapes quotes in literals and percent-encodes
- * them in these paths, so this begins and ends with the literal.
- */
+/** Where in the schema a rule stands, which nobody reads: a fifth of the text. */
 const SCHEMA_PATH = /,schemaPath:"[^"\\]*"/g;
 /** Stands behind each rule; the module has a function for it. */
 const NOTE_ERROR =
@@ -100,11 +97,10 @@ function sourceOf(schema: JsonSchema, Compiler: typeof Ajv): string {
     logger: false,
   });
   const bare = withoutRemarks(schema);
-  const code = standaloneCode.default(ajv, ajv.compile(bare)).replace(SCHEMA_PATH, "");
+  const code = standaloneCode.default(ajv, ajv.compile(bare));
   // A schema that has ajv's own words in it keeps the long form, lest its text be taken for code.
-  return code.includes("vErrors") && JSON.stringify(bare).includes("vErrors")
-    ? code
-    : code.replace(NOTE_ERROR, "vErrors = add(vErrors, $1);");
+  if (/schemaPath|vErrors/.test(JSON.stringify(bare))) return code;
+  return code.replace(SCHEMA_PATH, "").replace(NOTE_ERROR, "vErrors = add(vErrors, $1);");
 }
 
 /** Walks without recursion, so that a schema of any depth gets an error and no overflow. */

@@ -174,6 +174,7 @@ describe("names and patterns of a hostile schema", () => {
     "</script>",
     "constructor",
     ',schemaPath:"',
+    ",schemaPath:",
     "if(vErrors === null){vErrors = [err1];}else {vErrors.push(err1);}",
     "description",
     "default",

@@ -21,6 +21,7 @@ export type { ItemStatus } from "./item-life.ts";
 export type { ServerTool } from "./listed-tool.ts";
 export type { RegistryStore } from "./registry-store.ts";
 export {
+  type RegistryReport,
   type RegistryTool,
   type RegistryUpdate,
   ToolRegistryCache,

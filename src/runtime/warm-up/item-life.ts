@@ -53,6 +53,7 @@ export interface ItemTimes {
 
 const BACK_OFF_FIRST_US = 250_000;
 const BACK_OFF_MOST_US = 30_000_000;
+const RUNS_MAX = 100;
 
 export class ItemLife {
   readonly item: CheckedItem;
@@ -73,7 +74,8 @@ export class ItemLife {
   /** Since the last proof. */
   failures = 0;
   refreshes = 0;
-  times: ItemTimes | undefined;
+  /** Runs up to the first good one, the last of which counts; the latest of many. */
+  readonly runs: ItemTimes[] = [];
 
   constructor(item: CheckedItem, host: ItemHost) {
     this.item = item;
@@ -106,6 +108,10 @@ export class ItemLife {
     return this.#staleSinceUs === undefined ? 0 : this.#host.clock.nowUs() - this.#staleSinceUs;
   }
 
+  get times(): ItemTimes | undefined {
+    return this.runs.at(-1);
+  }
+
   get error(): unknown {
     return this.failures > 0 ? this.#error : undefined;
   }
@@ -115,6 +121,8 @@ export class ItemLife {
     const nowUs = this.#host.clock.nowUs();
     if (this.isWarm) {
       this.#usedUs = nowUs;
+      // A seed serves while its first run is done, which its first use begins if nobody else has.
+      if (!this.#hasProved && this.failures === 0) this.begin(this.#host.life);
       return Promise.resolve(this.#value?.held);
     }
     if (this.#flight !== undefined) return this.#flight;
@@ -215,7 +223,7 @@ export class ItemLife {
           return value;
         },
         settled: (ending) => {
-          if (!this.#hasProved) this.times = { startUs, ranUs, endUs: clock.nowUs() };
+          if (!this.#hasProved) this.#note({ startUs, ranUs, endUs: clock.nowUs() });
           const error = errorOf(ending, item);
           if (ending.kind === "value") {
             this.#span.end();
@@ -229,6 +237,11 @@ export class ItemLife {
       });
       execution.begin();
     });
+  }
+
+  #note(times: ItemTimes): void {
+    if (this.runs.length === RUNS_MAX) this.runs.shift();
+    this.runs.push(times);
   }
 
   #proved(value: unknown): void {
@@ -268,13 +281,15 @@ export class ItemLife {
   }
 
   #dueUs(nowUs: number, attemptsMax: number): number {
-    if (this.#value !== undefined) {
-      if (this.failures === 0) return this.#provedUs + this.item.refreshEveryUs;
-      // Sooner than one that went well, so that a hiccup is soon over, and never more rarely.
-      return Math.min(nowUs + this.item.refreshEveryUs, this.#retryUs);
-    }
-    const isOver = this.failures >= attemptsMax || this.#error instanceof NeedFailed;
-    return isOver ? Number.POSITIVE_INFINITY : this.#retryUs;
+    const { refreshEveryUs } = this.item;
+    const hasValue = this.#value !== undefined;
+    if (hasValue && this.failures === 0) return this.#provedUs + refreshEveryUs;
+    const usualUs = hasValue ? nowUs + refreshEveryUs : Number.POSITIVE_INFINITY;
+    // What it needs will call it when it has come.
+    if (this.#error instanceof NeedFailed) return usualUs;
+    if (this.failures >= attemptsMax && usualUs === Number.POSITIVE_INFINITY) return usualUs;
+    // Sooner than a refresh would be, so that a hiccup is soon over, and never later.
+    return Math.min(usualUs, this.#retryUs);
   }
 
   #notWarm(): ManxError {

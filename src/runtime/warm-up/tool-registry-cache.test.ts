@@ -177,6 +177,7 @@ describe("a registry of tools", () => {
     await clock.run(1_500 * MS);
     expect(registry.tools.map(({ name }) => name)).toEqual(["a", "b"]);
     expect(updates[0]?.error?.code).toBe("MANX_TOOL_INVALID");
+    expect(registry.report().refused).toBe(updates.at(-1)?.error);
     registry.close();
   });
 });

@@ -68,6 +68,14 @@ export interface RegistryUpdate {
   readonly error?: ManxError;
 }
 
+export interface RegistryReport extends WarmReport {
+  /** Entries of servers that are no tools. */
+  readonly setAside: number;
+  readonly storeErrors: number;
+  /** Why the newest lists are not served; null if they are. */
+  readonly refused: ManxError | null;
+}
+
 interface Entry {
   readonly shown: RegistryTool;
   readonly listed: ListedTool;
@@ -85,6 +93,7 @@ export class ToolRegistryCache {
   readonly #stops: (() => void)[] = [];
   #entries: ReadonlyMap<string, Entry> = new Map();
   #isOpen = false;
+  #refused: ManxError | undefined;
 
   private constructor(
     options: ToolRegistryOptions,
@@ -139,9 +148,10 @@ export class ToolRegistryCache {
   }
 
   /** Servers as items: which is slow, which has failed and why, which is served from before. */
-  report(): WarmReport & { readonly setAside: number; readonly storeErrors: number } {
+  report(): RegistryReport {
     const setAside = [...this.#listings.values()].reduce((sum, one) => sum + one.setAside, 0);
-    return { ...this.#warmUp.report(), setAside, storeErrors: this.#file?.errors ?? 0 };
+    const storeErrors = this.#file?.errors ?? 0;
+    return { ...this.#warmUp.report(), setAside, storeErrors, refused: this.#refused ?? null };
   }
 
   /** Asks a server again now. */
@@ -204,9 +214,11 @@ export class ToolRegistryCache {
     try {
       after = this.#merged();
     } catch (error) {
-      this.#tell({ added: [], removed: [], changed: [], error: error as ManxError });
+      this.#refused = error as ManxError;
+      this.#tell({ added: [], removed: [], changed: [], error: this.#refused });
       return;
     }
+    this.#refused = undefined;
     const added = [...after.keys()].filter((name) => !before.has(name));
     const removed = [...before.keys()].filter((name) => !after.has(name));
     const changed = [...after].flatMap(([name, { listed }]) => {

@@ -22,6 +22,15 @@ describe("the report", () => {
     });
   });
 
+  it("has the time of runs that failed among what is known", async () => {
+    const { clock, item, warmUp } = world();
+    const up = warmUp({ a: item("a", 5, { fails: (run) => run === 1 }) });
+    void up.start();
+    await clock.run();
+    expect(up.report()).toMatchObject({ readyUs: 10.25 * S, attributedUs: 10 * S });
+    expect(up.report().items[0]).toMatchObject({ tookUs: 5 * S, attempts: 2 });
+  });
+
   it("holds for any graph: ready at the critical path, which no item's saving exceeds", async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 1_000 }), async (seed) => {

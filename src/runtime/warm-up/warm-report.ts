@@ -43,6 +43,8 @@ export interface WarmReport {
   readonly criticalPath: readonly string[];
   /** What doing it side by side saves: sum − critical path. */
   readonly savingUs: number;
+  /** Calls of `observe` that threw; nothing else has come of that. */
+  readonly observerErrors: number;
   /** From the process's start until ready, or until now. */
   readonly processUs: number;
   readonly attributedUs: number;
@@ -56,6 +58,7 @@ export interface ReportTimes {
   readonly processStartUs: number;
   readonly readyUs: number | undefined;
   readonly isReady: boolean;
+  readonly observerErrors: number;
 }
 
 /** @param lives after what they need. */
@@ -78,6 +81,7 @@ export function warmReport(lives: readonly ItemLife[], times: ReportTimes): Warm
     criticalPathUs: path.us,
     criticalPath: path.names,
     savingUs: sumUs - path.us,
+    observerErrors: times.observerErrors,
     processUs,
     attributedUs,
     unattributedUs: processUs - attributedUs,
@@ -133,9 +137,7 @@ function longestChain(
 
 /** How long at least one of them ran, within the window. */
 function unionUs(lives: readonly ItemLife[], startUs: number, endUs: number): number {
-  const runs = lives
-    .flatMap(({ times }) => (times === undefined ? [] : [times]))
-    .toSorted((a, b) => a.startUs - b.startUs);
+  const runs = lives.flatMap(({ runs }) => runs).toSorted((a, b) => a.startUs - b.startUs);
   let coveredUs = 0;
   let reachUs = startUs;
   for (const run of runs) {

@@ -187,6 +187,13 @@ describe("a warm-up", () => {
     for (const [items, code] of cases) {
       expect(() => warmUp(items)).toThrow(expect.objectContaining({ code }));
     }
+    const rehearse = (): void => {};
+    for (const more of [{ attempts: 0 }, { attempts: Number.NaN }, { deadline: "5" }]) {
+      expect(() => warmUp({}, more)).toThrow(/./);
+    }
+    expect(() => warmUp({ rehearsal: a({}) }, { rehearse })).toThrow(
+      expect.objectContaining({ code: "MANX_WARM_UP_INVALID" }),
+    );
     expect(() => warmUp({ a: a({}) }).get("b")).toThrow(
       expect.objectContaining({ code: "MANX_NAME_UNKNOWN" }),
     );
@@ -259,5 +266,50 @@ describe("a value", () => {
     expect(up.isReady).toBe(true);
     expect(up.report().items[0]).toMatchObject({ status: "ready", staleUs: 0, error: null });
     up.close();
+  });
+
+  it("of before serves until the first run is done, whoever begins it", async () => {
+    const { clock, log, item, warmUp } = world();
+    const seed = { value: "old" };
+    const up = warmUp({
+      eager: item("eager", 1, { seed }),
+      rare: item("rare", 1, { seed, lazy: true }),
+    });
+    expect((await up.start()).isReady).toBe(true);
+    expect([await up.get("eager"), await up.get("rare")]).toEqual(["old", "old"]);
+    await clock.run();
+    expect(log).toEqual(["eager 0", "rare 0"]);
+    expect([await up.get("eager"), await up.get("rare")]).toEqual(["eager 1", "rare 1"]);
+  });
+
+  it("whose need is gone waits for it, and does not spin", async () => {
+    const { clock, log, item, warmUp } = world();
+    let isDown = false;
+    const up = warmUp({
+      base: item("base", 1, { refreshEvery: "10s", staleMax: "30s", fails: () => isDown }),
+      derived: item("derived", 1, { needs: ["base"], refreshEvery: "20s" }),
+    });
+    void up.start();
+    await clock.run(5 * S);
+    isDown = true;
+    await clock.run(600 * S);
+    expect(await up.get("derived")).toMatch(/^derived/);
+    expect(log.length).toBeLessThan(120);
+    isDown = false;
+    await clock.run(700 * S);
+    expect(up.isReady).toBe(true);
+    expect(up.report().items.map(({ status }) => status)).toEqual(["ready", "ready"]);
+    up.close();
+  });
+
+  it("is not touched by an observer that throws, which is counted", async () => {
+    const { clock, item, warmUp } = world();
+    const observe = (): never => {
+      throw new Error("no");
+    };
+    const up = warmUp({ a: item("a", 1) }, { observe });
+    void up.start();
+    await clock.run();
+    expect([up.isReady, up.report().observerErrors]).toEqual([true, 1]);
   });
 });

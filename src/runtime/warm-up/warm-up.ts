@@ -15,11 +15,11 @@
  * It keeps timers for refreshes and later tries until it is closed.
  */
 import { type Clock, realClock } from "../../clock/index.ts";
-import { lookUp } from "../../core/index.ts";
+import { lookUp, ManxError } from "../../core/index.ts";
 import { NO_SPAN, type OpenSpan } from "../../trace/index.ts";
 import { Deadline } from "../deadline.ts";
 import { type SlotLimits, Slots } from "../slots.ts";
-import type { TimeSpan } from "../time-span.ts";
+import { spanUs, type TimeSpan } from "../time-span.ts";
 import { ColdCall, type ColdCallOptions, type StartCause } from "./cold-call.ts";
 import { type ItemHost, ItemLife, NeedFailed } from "./item-life.ts";
 import { checkItems, type WarmItem } from "./warm-item.ts";
@@ -64,6 +64,7 @@ export class WarmUp {
   readonly #beganUs: number;
   readonly #processStartUs: number;
   #readyUs: number | undefined;
+  #observerErrors = 0;
   #start: Promise<WarmReport> | undefined;
   #announceReady: () => void = () => {};
   readonly #firstReady = new Promise<void>((resolve) => {
@@ -77,7 +78,11 @@ export class WarmUp {
     this.#beganUs = this.#clock.nowUs();
     this.#processStartUs = Math.min(options.processStartUs ?? this.#beganUs, this.#beganUs);
     this.#life = Deadline.at(this.#clock, Number.POSITIVE_INFINITY);
-    const { limits = {}, attempts = ATTEMPTS_MAX, span = NO_SPAN } = options;
+    const { limits = {}, attempts = ATTEMPTS_MAX, span = NO_SPAN, deadline } = options;
+    if (deadline !== undefined) spanUs(deadline, "deadline");
+    if (!Number.isInteger(attempts) || attempts < 1) {
+      throw invalid("attempts", "a whole number from 1", String(attempts));
+    }
     const host: ItemHost = {
       clock: this.#clock,
       life: this.#life,
@@ -156,6 +161,7 @@ export class WarmUp {
       processStartUs: this.#processStartUs,
       readyUs: this.#readyUs,
       isReady: this.isReady,
+      observerErrors: this.#observerErrors,
     });
   }
 
@@ -182,12 +188,20 @@ export class WarmUp {
 
   #settled(life: ItemLife, what: "proved" | "changed" | "failed"): void {
     const { name } = life.item;
-    this.#options.observe?.(name, what);
+    this.#tell(name, what);
     if (what === "failed") return;
     for (const dependent of this.#dependents.get(name) ?? []) {
       dependent.needCame(name, what === "changed");
     }
     if (this.#readyUs === undefined && this.isReady) this.#nowReady();
+  }
+
+  #tell(name: string, what: "proved" | "changed" | "failed"): void {
+    try {
+      this.#options.observe?.(name, what);
+    } catch {
+      this.#observerErrors += 1;
+    }
   }
 
   #nowReady(): void {
@@ -217,6 +231,13 @@ export class WarmUp {
 
 function withRehearsal({ items, rehearse }: WarmUpOptions): Readonly<Record<string, WarmItem>> {
   if (rehearse === undefined) return items;
+  if (Object.hasOwn(items, REHEARSAL)) {
+    throw invalid(
+      `item ${JSON.stringify(REHEARSAL)}`,
+      "another name beside a rehearsal",
+      REHEARSAL,
+    );
+  }
   const required = Object.keys(items).filter(
     (name) => items[name]!.optional !== true && items[name]!.lazy !== true,
   );
@@ -228,4 +249,8 @@ function withRehearsal({ items, rehearse }: WarmUpOptions): Readonly<Record<stri
       proof: "run",
     },
   };
+}
+
+function invalid(where: string, expected: string, got: string): ManxError {
+  return new ManxError("MANX_WARM_UP_INVALID", { where, expected, got });
 }
