@@ -154,12 +154,12 @@ describe("RT-16: figures", () => {
 
 describe("RT-16: 64 schemas that are compiled at the start after all", () => {
   it("let the event loop turn in between, and a call for one of them does not wait for all", async () => {
-    const schemas = toolSchemas(64);
-    const box = new ToolBox(
-      schemas.map(({ name, schema }) =>
-        tool({ name, effect: "pure", input: schema, run: () => "done" }),
-      ),
+    const tools = toolSchemas(64).map(({ name, schema }) =>
+      tool({ name, effect: "pure", input: schema, run: () => "done" }),
     );
+    // The compiler itself is loaded: what turns the event loop below is not that.
+    await new ToolBox(tools.slice(0, 1)).warm();
+    const box = new ToolBox(tools);
     let turns = 0;
     let isDone = false;
     const count = (): void => {
