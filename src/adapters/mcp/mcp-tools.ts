@@ -78,7 +78,11 @@ export async function mcpTools(
   return tools;
 }
 
-async function listAll(client: McpClient, signal: AbortSignal | undefined): Promise<McpTool[]> {
+/** All pages. @throws what the client throws; MANX_TOOL_INVALID for a list without end. */
+export async function listAll(
+  client: Pick<McpClient, "listTools">,
+  signal: AbortSignal | undefined,
+): Promise<McpTool[]> {
   const tools: McpTool[] = [];
   let cursor: string | undefined;
   for (let page = 0; page < PAGES_MAX; page += 1) {

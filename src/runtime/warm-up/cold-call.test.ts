@@ -7,9 +7,10 @@ const S = 1_000_000;
 describe("a call", () => {
   it("before readiness is cold by the process's cause, and tells what it waited for", async () => {
     const { clock, item, warmUp } = world();
+    const start = new TurnRecorder({ clock, name: "start" });
     const up = warmUp(
       { registry: item("registry", 3), pool: item("pool", 1) },
-      { cause: "scale-out" },
+      { cause: "scale-out", span: start, instance: "pod-7" },
     );
     void up.start();
     await clock.run(0.5 * S);
@@ -32,6 +33,22 @@ describe("a call", () => {
     expect(record.spans.map(({ kind, cold }) => [kind, cold])).toContainEqual([
       "startup",
       "scale-out",
+    ]);
+    // The start's own trace and the turn that it has delayed name the same process.
+    const waits = record.spans.filter(({ kind }) => kind === "startup");
+    const runs = turnRecord(start.finish()).spans.filter(({ kind }) => kind === "startup");
+    for (const span of [...waits, ...runs]) {
+      expect(span.attributes["service.instance.id"]).toBe("pod-7");
+    }
+    expect(runs.map(({ name, attributes }) => [name, attributes["manx.purpose"]])).toEqual([
+      ["pool", "warm-up"],
+      ["registry", "warm-up"],
+    ]);
+    expect(
+      up.report().items.map(({ delayedCalls, delayedUs }) => [delayedCalls, delayedUs]),
+    ).toEqual([
+      [1, 2.5 * S],
+      [1, 0.5 * S],
     ]);
   });
 

@@ -9,7 +9,7 @@
  */
 import type { Clock } from "../../clock/index.ts";
 import { NO_SPAN, type OpenSpan } from "../../trace/index.ts";
-import type { ItemLife } from "./item-life.ts";
+import { INSTANCE_KEY, type ItemLife } from "./item-life.ts";
 
 export const TEMPERATURES = ["cold", "partly", "warm"] as const;
 
@@ -39,6 +39,8 @@ export interface ColdCallHost {
   /** When the call began. */
   readonly isReady: boolean;
   readonly lifeOf: (name: string) => ItemLife;
+  /** Of the process, as in the trace of its start: what links the two. */
+  readonly instance: string | undefined;
 }
 
 export class ColdCall {
@@ -59,13 +61,14 @@ export class ColdCall {
   async get<Value = unknown>(name: string): Promise<Value> {
     const life = this.#host.lifeOf(name);
     if (life.isWarm) return life.get() as Promise<Value>;
-    const { clock, cause, isReady } = this.#host;
+    const { clock, cause, isReady, instance } = this.#host;
     const why = life.wasIdle ? "idle-recycle" : isReady ? "first-call" : cause;
     const startUs = clock.nowUs();
     this.#cause ??= why;
     if (this.#waiting === 0) this.#waitingSinceUs = startUs;
     this.#waiting += 1;
     const wait = this.#span.begin("startup", name, { cold: why });
+    if (instance !== undefined) wait.set(INSTANCE_KEY, instance);
     try {
       const value = (await life.get()) as Value;
       wait.end();
@@ -78,6 +81,8 @@ export class ColdCall {
       this.#waiting -= 1;
       if (this.#waiting === 0) this.#waitedUs += endUs - this.#waitingSinceUs;
       this.#waits.push({ item: name, waitedUs: endUs - startUs });
+      life.delays.calls += 1;
+      life.delays.us += endUs - startUs;
     }
   }
 

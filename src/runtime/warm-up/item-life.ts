@@ -24,6 +24,7 @@ export interface ItemHost {
   readonly slots: Slots;
   readonly attemptsMax: number;
   readonly span: OpenSpan;
+  readonly instance: string | undefined;
   /** Values of these items; rejects with a `NeedFailed`. */
   readonly inputsOf: (item: CheckedItem) => Promise<Readonly<Record<string, unknown>>>;
   readonly settled: (life: ItemLife, what: "proved" | "changed" | "failed") => void;
@@ -51,6 +52,8 @@ export interface ItemTimes {
   readonly endUs: number;
 }
 
+/** OpenTelemetry's name for the process. */
+export const INSTANCE_KEY = "service.instance.id";
 const BACK_OFF_FIRST_US = 250_000;
 const BACK_OFF_MOST_US = 30_000_000;
 const RUNS_MAX = 100;
@@ -74,6 +77,8 @@ export class ItemLife {
   /** Since the last proof. */
   failures = 0;
   refreshes = 0;
+  /** Calls that had to wait for it, and for how long in all. */
+  readonly delays = { calls: 0, us: 0 };
   /** Runs up to the first good one, the last of which counts; the latest of many. */
   readonly runs: ItemTimes[] = [];
 
@@ -213,6 +218,8 @@ export class ItemLife {
     this.#isRunning = true;
     this.attempts += 1;
     this.#span = this.#host.span.begin("startup", item.name, { phase: item.serves });
+    this.#span.set("manx.purpose", "warm-up");
+    if (this.#host.instance !== undefined) this.#span.set(INSTANCE_KEY, this.#host.instance);
     return new Promise((resolve, reject) => {
       const limits = { within: item.withinUs, graceUs: GRACE_US };
       const execution = new Execution(parent, limits, {

@@ -25,6 +25,9 @@ export interface WarmItemReport {
   /** In a row, since it was last proved. */
   readonly failures: number;
   readonly refreshes: number;
+  /** Calls that had to wait for it, as far as they were marked, and for how long in all. */
+  readonly delayedCalls: number;
+  readonly delayedUs: number;
   /** How long it has been served although its refresh fails; 0 if it does not. */
   readonly staleUs: number;
   /** Of the last failure; null if the last run went well. */
@@ -104,6 +107,8 @@ function itemReport(life: ItemLife, beganUs: number, savingUs: number): WarmItem
     attempts: life.attempts,
     failures: life.failures,
     refreshes: life.refreshes,
+    delayedCalls: life.delays.calls,
+    delayedUs: life.delays.us,
     staleUs: life.staleUs,
     error: error === undefined ? null : errorText(error),
   };

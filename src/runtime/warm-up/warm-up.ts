@@ -50,6 +50,8 @@ export interface WarmUpOptions {
   readonly observe?: (item: string, what: "proved" | "changed" | "failed") => void;
   /** Of a trace of the start; each run becomes a `startup` span in it. */
   readonly span?: OpenSpan;
+  /** Names the process on these spans and on those of the calls that waited (`service.instance.id`), so that one finds the other. */
+  readonly instance?: string;
   readonly clock?: Clock;
 }
 
@@ -89,6 +91,7 @@ export class WarmUp {
       slots: limits instanceof Slots ? limits : new Slots(limits),
       attemptsMax: attempts,
       span,
+      instance: options.instance,
       inputsOf: (item) => this.#inputsOf(item.needs),
       settled: (life, what) => this.#settled(life, what),
     };
@@ -150,6 +153,7 @@ export class WarmUp {
       clock: this.#clock,
       cause: this.#options.cause ?? "deploy",
       isReady: this.isReady,
+      instance: this.#options.instance,
       lifeOf: (name) => this.#lifeOf(name),
     });
   }
