@@ -3,6 +3,7 @@
  *
  * - Cost: the same streams from a server on the loop-back interface, by `modelFetch` and by the host's own `fetch`, in turns in one
  *   run: CPU of this process a call, and the time to the first content. The server runs in a process of its own.
+ * - Own CPU: the same without sockets, over a `fetch` in memory that costs next to nothing.
  * - Hedging: the golden tail of `bench:hedging` in simulated time, through `fetch` and web streams instead of the bare policy.
  * - Retries: the golden scenario of three tries of 10 s, beside `modelFetch` on the same calls.
  *
@@ -123,6 +124,44 @@ async function measureCost(calls: number, rounds: number): Promise<string[]> {
   }
 }
 
+/** An answer of so many chunks from memory, over and over. */
+async function measureOwn(calls: number): Promise<string> {
+  const encoder = new TextEncoder();
+  const head = { id: "c", model: "m", createdS: 0 };
+  const finish = { type: "finish", choice: 0, reason: "stop", rawReason: "stop" } as const;
+  const text = encoder.encode(
+    encodeChatChunk(head, { type: "text-delta", choice: 0, text: "word " }),
+  );
+  const end = encoder.encode(encodeChatChunk(head, finish) + CHAT_DONE);
+  const url = "http://memory/v1/chat/completions";
+  const own: string[] = [];
+  for (const chunks of [1, TOKENS]) {
+    const bare = (async () => {
+      let left = chunks;
+      const body = new ReadableStream<Uint8Array>(
+        {
+          pull(controller) {
+            left -= 1;
+            controller.enqueue(left >= 0 ? text : end);
+            if (left < 0) controller.close();
+          },
+        },
+        { highWaterMark: 0 },
+      );
+      return new Response(body, { headers: { "content-type": "text/event-stream" } });
+    }) as typeof fetch;
+    const made = modelFetch({ fetch: bare }) as typeof fetch;
+    const took: number[] = [];
+    for (let round = 0; round < 4; round += 1) {
+      const without = await cost(bare, url, { calls, parallel: 1 });
+      const { cpuUs } = await cost(made, url, { calls, parallel: 1 });
+      if (round > 0) took.push(cpuUs - without.cpuUs);
+    }
+    own.push(`${range(took)} µs for ${chunks === 1 ? "one chunk" : `${chunks} chunks`}`);
+  }
+  return `own CPU of a call over a fetch in memory: ${own.join(", ")}`;
+}
+
 /** 2 % of calls ten times as slow by chance, as in `bench:hedging`: median 400 ms, 20 calls a second, two targets. */
 async function golden(seed: number, hedge: boolean, calls: number) {
   const clock = new SimClock();
@@ -210,6 +249,7 @@ async function main(): Promise<void> {
     `${TOKENS} chunks an answer, ${PARALLEL} calls at a time, ${values.rounds} rounds in turns`,
   );
   for (const line of await measureCost(calls, Number(values.rounds))) console.log(line);
+  console.log(await measureOwn(calls));
   for (const line of await measureHedging(calls * 2, Number(values.seeds))) console.log(line);
   for (const line of retryTailLines(await retryTails({ calls, seed: 3 }))) console.log(line);
 }

@@ -5,6 +5,7 @@ import type { StreamObserver } from "../../stream/index.ts";
 import type { Answer } from "./answer.ts";
 import type { CallPlace } from "./call-place.ts";
 import {
+  type AttemptCost,
   attemptCost,
   type CallOutcome,
   type ModelCallRecord,
@@ -99,7 +100,7 @@ export class CallBook {
       if (end === undefined || this.#seen[attempt] !== undefined) continue;
       const { place, origin, answer } = this.#facts[attempt]!;
       const cost = attemptCost(record, answer.usage, this.#options.request.inputTokens);
-      const seen: SeenAttempt = { ...record, targetName: place.name, origin, cost };
+      const seen = seenAttempt(record, place.name, origin, cost);
       this.#seen[attempt] = seen;
       this.#options.spans?.endAttempt(seen);
       this.#tell({ type: "attempt-end", call: this.#number, attempt: seen });
@@ -112,11 +113,20 @@ export class CallBook {
     const usage = winner?.answer.usage;
     const contentUs = winner && isStream ? this.#seen[winner.number]?.contentUs : undefined;
     const record: ModelCallRecord = {
-      ...{ call: this.#number, operation: wire.operation, format: wire.format, model, isStream },
-      ...{ inputTokens, attempts: this.#seen, outcome, status, beganUs: receivedUs, endedUs },
-      ...(error !== undefined && { error: error.code }),
-      ...(usage !== undefined && { usage }),
-      ...(contentUs !== undefined && { ttftUs: contentUs - receivedUs }),
+      call: this.#number,
+      operation: wire.operation,
+      format: wire.format,
+      model,
+      isStream,
+      inputTokens,
+      attempts: this.#seen,
+      outcome,
+      status,
+      error: error?.code,
+      usage,
+      beganUs: receivedUs,
+      ttftUs: contentUs === undefined ? undefined : contentUs - receivedUs,
+      endedUs,
     };
     counts.end(record);
     spans?.end(record, winner?.answer.stream?.completion);
@@ -131,4 +141,28 @@ export class CallBook {
       this.#options.counts.observerErrors += 1;
     }
   }
+}
+
+/** Field by field: a spread costs more than all else that is noted of an attempt. */
+function seenAttempt(
+  record: AttemptRecord,
+  targetName: string,
+  origin: string,
+  cost: AttemptCost,
+): SeenAttempt {
+  return {
+    attempt: record.attempt,
+    target: record.target,
+    cause: record.cause,
+    beganUs: record.beganUs,
+    sentUs: record.sentUs,
+    headUs: record.headUs,
+    contentUs: record.contentUs,
+    endedUs: record.endedUs,
+    end: record.end,
+    status: record.status,
+    targetName,
+    origin,
+    cost,
+  };
 }

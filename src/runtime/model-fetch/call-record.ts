@@ -41,11 +41,12 @@ export interface ModelCallRecord {
   readonly outcome: CallOutcome;
   /** Status that the caller has got; 0 if it got none. */
   readonly status: number;
-  readonly error?: ErrorCode;
-  readonly usage?: Partial<CountedTokens>;
+  readonly error: ErrorCode | undefined;
+  /** Of the answer that was delivered, as far as the upstream has said. */
+  readonly usage: Partial<CountedTokens> | undefined;
   readonly beganUs: number;
   /** First output of a stream, from the begin. */
-  readonly ttftUs?: number;
+  readonly ttftUs: number | undefined;
   readonly endedUs: number;
 }
 

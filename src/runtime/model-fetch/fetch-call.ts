@@ -107,8 +107,10 @@ export class FetchCall implements AnswerEvents, BodyEvents {
         }
       };
     });
-    for (const signal of this.#options.bounds.signals) this.#follow(signal);
-    if (this.#call.isOver) return made;
+    for (const signal of this.#options.bounds.signals) {
+      this.#follow(signal);
+      if (this.#call.isOver) return made;
+    }
     const nowUs = this.#clock.nowUs();
     if (this.#canEnd(nowUs)) this.#obey(this.#call.start(nowUs));
     else {

@@ -40,7 +40,7 @@ export class RouteBook {
 
   routeOf(request: ModelRequest): BookedRoute {
     const { wire, model, url } = request;
-    const key = JSON.stringify([url.origin, wire.operation, wire.format, model]);
+    const key = `${url.origin} ${wire.operation} ${wire.format} ${model}`;
     const booked = this.#routes.get(key) ?? this.#book(url.origin);
     // A map goes in order of insertion: what is used comes last.
     this.#routes.delete(key);
