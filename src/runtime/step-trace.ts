@@ -93,7 +93,8 @@ export class StepTrace {
     const reason = completion.rawReason ?? completion.reason;
     if (reason !== null) call.set("gen_ai.response.finish_reasons", [reason]);
     this.#usage(completion);
-    if (verdict === "cancelled" || verdict === "late") call.end("cancelled");
+    if (verdict === "cancelled" || verdict === "late" || verdict === "refused")
+      call.end("cancelled");
     else if (verdict === "failed" || verdict === "incomplete") {
       call.set("error.type", completion.error?.type ?? verdict);
       call.end("error");

@@ -77,6 +77,39 @@ describe("planted bad text", () => {
     );
   });
 
+  it("stays in, and what is clean goes out whole, in whichever order the windows' verdicts come", () => {
+    const times = fc.array(fc.constantFrom(0, 10, 90, 280), { minLength: 1, maxLength: 6 });
+    fc.assert(
+      fc.property(worlds, times, fc.boolean(), (drawn, checkMs, isBad) => {
+        const planted = isBad ? bad : bad.replaceAll("1", "x");
+        const text = "a".repeat(drawn.before) + planted + "b".repeat(drawn.after);
+        let checks = 0;
+        const world = guardWorld(
+          { rules: [rule("cards")], windowChars: 20, overlapChars: drawn.overlapChars },
+          (_, checked) => {
+            checks += 1;
+            const afterUs = checkMs[checks % checkMs.length]! * MS;
+            return { verdict: checked.includes(bad) ? "flag" : "clean", afterUs };
+          },
+        );
+        world.begin();
+        for (const [i, part] of cutAt(text, drawn.places).entries()) {
+          if (!world.machine.isOver) world.push(part);
+          const gapMs = drawn.gapsMs[i % drawn.gapsMs.length]!;
+          world.clock.runSync(world.clock.nowUs() + gapMs * MS);
+        }
+        if (!world.machine.isOver) world.end();
+        world.clock.runSync(world.clock.nowUs() + 10_000 * MS);
+        if (!isBad) expect(world.text()).toBe(text);
+        else {
+          expect(world.text()).toBe("a".repeat(world.text().length));
+          expect(world.refusal?.rule).toBe("cards");
+        }
+      }),
+      { numRuns: 400 },
+    );
+  });
+
   it("is found across a tool call that parts it, though its beginning is out by then", () => {
     const world = guardWorld({ rules: [rule("cards")] }, finds(bad, 0));
     world.begin();
@@ -86,6 +119,44 @@ describe("planted bad text", () => {
     world.end();
     expect(world.refusal?.why).toBe("flag");
     expect(world.text()).not.toContain("1111 1111 1111");
+  });
+});
+
+describe("the last window", () => {
+  it("does not wait for the verdict on the one before it", () => {
+    const world = guardWorld({ rules: [rule("slow", { budgetUs: 2_000 * MS })] }, () =>
+      clean(800 * MS),
+    );
+    world.begin();
+    world.push("a".repeat(300));
+    world.clock.at(500 * MS, () => world.push("b".repeat(20)));
+    world.clock.at(510 * MS, () => world.end());
+    world.clock.runSync(5_000 * MS);
+    expect(world.checked.map(({ atUs }) => atUs)).toEqual([0, 510 * MS]);
+    expect(world.finishedUs).toBe(1_310 * MS);
+  });
+
+  it("at most four windows of a text are checked at once, and no character is left out", () => {
+    let running = 0;
+    let most = 0;
+    const world = guardWorld(
+      { rules: [rule("slow", { budgetUs: 9_000 * MS })], overlapChars: 0 },
+      () => {
+        running += 1;
+        most = Math.max(most, running);
+        world.clock.at(world.clock.nowUs() + 1_000 * MS, () => {
+          running -= 1;
+        });
+        return clean(1_000 * MS);
+      },
+    );
+    world.begin();
+    for (let i = 0; i < 20; i += 1) world.clock.at(i * 50 * MS, () => world.push("a".repeat(256)));
+    world.clock.at(1_000 * MS, () => world.end());
+    world.clock.runSync(60_000 * MS);
+    expect(most).toBe(4);
+    expect(world.checked.reduce((sum, { text }) => sum + text.length, 0)).toBe(20 * 256);
+    expect(world.text()).toHaveLength(20 * 256);
   });
 });
 

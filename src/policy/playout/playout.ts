@@ -70,6 +70,11 @@ export class Playout<Item> {
     return this.#heldSize;
   }
 
+  /** Pieces, those without output included. */
+  get heldItems(): number {
+    return this.#held.size;
+  }
+
   get isEmpty(): boolean {
     return this.#held.size === 0;
   }

@@ -344,6 +344,25 @@ describe("a guarded step", () => {
     expect(step.signal.reason).toEqual(new Error("the page is gone"));
   });
 
+  it("nothing is released once it was called off, though its reader had pushed more before that", async () => {
+    const turn = new Turn({ tools: [] });
+    const seen: string[] = [];
+    const rails = new Rails([rail({ name: "req", stage: "request", check: () => "clean" })]);
+    const step = turn.guarded("openai-chat", {
+      rails,
+      request: "",
+      onRelease: (events) => {
+        for (const event of events) if (event.type === "text-delta") seen.push(event.text);
+        if (!seen.includes("one")) return;
+        step.chunk(said("two"));
+        step.cancel();
+      },
+    });
+    step.chunk(said("one"));
+    expect([seen, (await step.outcome).path]).toEqual([["one"], "cut"]);
+    await turn.close();
+  });
+
   it("records a span of kind guardrail for each check", async () => {
     const { clock, log } = railWorld();
     const recorder = new TurnRecorder({ clock, name: "turn" });

@@ -29,7 +29,7 @@ export interface PlayoutOptions {
   readonly firstDelay?: TimeSpan;
   /** Least time between two releases. Default 16 ms, a frame of a screen. */
   readonly tick?: TimeSpan;
-  /** Characters, held or released and not asked for, from which on the source is not read. Default 64 Ki. */
+  /** Characters, or pieces, held or released and not asked for, from which on the source is not read. Default 64 Ki. */
   readonly heldCharsMax?: number;
   /** Ends it; what is held is lost. */
   readonly signal?: AbortSignal;
@@ -110,7 +110,8 @@ export class PlayedOut<Item extends string | StreamEvent> implements AsyncIterab
 
   #read(): void {
     if (this.#isReading || this.#isOver || this.#ended !== undefined) return;
-    if (this.#outlet.isFull || this.#machine.heldSize >= this.#heldCharsMax) return;
+    const { heldSize, heldItems } = this.#machine;
+    if (this.#outlet.isFull || Math.max(heldSize, heldItems) >= this.#heldCharsMax) return;
     this.#isReading = true;
     Promise.resolve()
       .then(() => this.#reads!.next())
