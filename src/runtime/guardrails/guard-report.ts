@@ -33,7 +33,10 @@ export interface GuardReport {
   /** Oldest first, up to a bound. */
   readonly checks: readonly GuardCheck[];
   readonly checksLeftOut: number;
-  /** From the first of the answer to the first that was released, in µs: what is added to TTFVT. Null if nothing was. */
+  /**
+   * From the first of the answer to the first that was released, in µs: what is added to TTFVT. Null if nothing was. This
+   * and the next are the last round's.
+   */
   readonly firstHeldUs: number | null;
   /** From the end of the answer to the last release: what is added to the end. Null if it did not get there. */
   readonly lastHeldUs: number | null;

@@ -261,6 +261,17 @@ describe("how it ends", () => {
   });
 });
 
+describe("options that cannot be", () => {
+  it("are refused where they are given", () => {
+    const { clock, log } = railWorld();
+    const rails = new Rails([scriptedRail(clock, log, OUT)]);
+    const ask = () => timedSource<string>(clock, []);
+    expect(() =>
+      guardedAnswer({ rails, request: "", ask, clock, reformulateLeast: "soon" }),
+    ).toThrow(expect.objectContaining({ code: "MANX_DURATION" }));
+  });
+});
+
 describe("asked again in other words", () => {
   const bad: Timed = [
     [50, "this is BAD from its start"],

@@ -54,6 +54,7 @@ export interface GuardedAnswerOptions
   readonly retract?: (shownChars: number) => void;
 }
 
+const LEAST_US = 1_000;
 const UTF8 = new TextEncoder();
 /** Released characters that nobody has read yet; then the model's stream waits. */
 const UNREAD_MAX = 256 * 1024;
@@ -76,6 +77,7 @@ export class GuardedAnswer implements AsyncIterable<StreamEvent> {
   readonly #ownsTurn: boolean;
   readonly #outlet: Outlet<StreamEvent>;
   readonly #startUs: number;
+  readonly #leastUs: number;
   #step: GuardedStep;
   #round = 1;
   #isLeft = false;
@@ -84,8 +86,6 @@ export class GuardedAnswer implements AsyncIterable<StreamEvent> {
   #visibleChars = 0;
   /** Of the round before, if there was one. */
   #refused: { readonly report: GuardReport; readonly atUs: number } | undefined;
-  #firstUnitUs: number | undefined;
-  #firstShownUs: number | undefined;
   #resume: (() => void) | undefined;
   /** What its source has thrown. */
   #broken: { readonly error: unknown } | undefined;
@@ -94,7 +94,8 @@ export class GuardedAnswer implements AsyncIterable<StreamEvent> {
   /** @throws MANX_DURATION */
   constructor(options: GuardedAnswerOptions) {
     this.#options = options;
-    const { turn, clock } = options;
+    const { turn, clock, reformulateLeast = LEAST_US } = options;
+    this.#leastUs = spanUs(reformulateLeast, "reformulateLeast");
     this.#ownsTurn = turn === undefined;
     this.#turn = turn ?? new Turn({ tools: [], ...(clock !== undefined && { clock }) });
     this.#startUs = this.#nowUs();
@@ -197,7 +198,6 @@ export class GuardedAnswer implements AsyncIterable<StreamEvent> {
           if (value instanceof Uint8Array) step.push(value);
           else step.chunk(value);
         }
-        this.#firstUnitUs ??= this.#nowUs();
         if (this.#outlet.isFull && !step.signal.aborted) await this.#room(step.signal);
       }
       // Plain text has no last frame: its end is one.
@@ -236,7 +236,6 @@ export class GuardedAnswer implements AsyncIterable<StreamEvent> {
   #release(events: readonly StreamEvent[]): void {
     for (const event of events) {
       if (isVisible(event)) {
-        this.#firstShownUs ??= this.#nowUs();
         this.#visible += 1;
         this.#visibleChars += charsOf(event);
       }
@@ -259,21 +258,20 @@ export class GuardedAnswer implements AsyncIterable<StreamEvent> {
 
   /** @returns what to ask instead, if that is still of use to anybody. */
   async #otherWords(refusal: GuardRefusal): Promise<string | undefined> {
-    const { reformulate, reformulateLeast = 1_000, retract, request } = this.#options;
+    const { reformulate, retract, request } = this.#options;
     if (reformulate === undefined || this.#round > 1) return undefined;
     if (this.#shown().isAny && retract === undefined) return undefined;
-    const leastUs = spanUs(reformulateLeast, "reformulateLeast");
-    if (!this.#turn.deadline.allows(leastUs)) return undefined;
+    const { deadline } = this.#turn;
+    if (!deadline.allows(this.#leastUs)) return undefined;
     try {
       const words = await this.#within(reformulate(refusal, request));
-      if (typeof words !== "string" || !this.#turn.deadline.allows(leastUs)) return undefined;
+      if (typeof words !== "string" || !deadline.allows(this.#leastUs)) return undefined;
       const shown = this.#shown();
       // Its reader may have gone on, or away, meanwhile.
       if (this.#isLeft || (shown.isAny && retract === undefined)) return undefined;
       this.#outlet.drop();
       this.#visible = 0;
       this.#visibleChars = 0;
-      this.#firstShownUs = undefined;
       if (shown.isAny) retract?.(shown.chars);
       return words;
     } catch {
@@ -305,21 +303,19 @@ export class GuardedAnswer implements AsyncIterable<StreamEvent> {
     if (this.#refused === undefined) return report;
     const { report: before, atUs } = this.#refused;
     const isThrough = report.path === "clean" || report.path === "flagged";
-    const first = this.#firstShownUs;
     return {
       ...report,
       path: isThrough ? "reformulated" : report.path,
       rounds: 2,
       checks: [...before.checks, ...report.checks],
       checksLeftOut: before.checksLeftOut + report.checksLeftOut,
-      firstHeldUs: first === undefined ? null : first - (this.#firstUnitUs ?? first),
       refusedUs: atUs - this.#startUs,
     };
   }
 
   #finish(report: GuardReport): void {
-    if (this.#broken !== undefined) this.#outlet.close(this.#broken);
-    else if (report.refusal !== null) this.#outlet.close({ error: refusalError(report) });
+    if (report.refusal !== null) this.#outlet.close({ error: refusalError(report) });
+    else if (this.#broken !== undefined) this.#outlet.close(this.#broken);
     else if (report.path === "cut") this.#outlet.close({ error: this.#step.signal.reason });
     else this.#outlet.close();
     if (this.#ownsTurn) void this.#closeTurn();
