@@ -1,13 +1,8 @@
-/** A guarded call as a whole: where its answer comes from, how it ends, and how it is asked again. */
+/** A guarded call as a whole: where its answer comes from, and how it ends. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  railWorld,
-  type Scripted,
-  scriptedRail,
-  timedSource,
-  watch,
-} from "../../../test/support/rail-world.ts";
+import { codeOf, OUT, play } from "../../../test/support/guarded-call.ts";
+import { railWorld, scriptedRail, timedSource, watch } from "../../../test/support/rail-world.ts";
 import { bytesOf, chatWire, delta } from "../../../test/support/wire-text.ts";
 import {
   type GuardedAnswerOptions,
@@ -15,46 +10,7 @@ import {
   type ModelSource,
   Rails,
   type SourceItem,
-  Turn,
-  taxReport,
 } from "../index.ts";
-
-type Timed = ReadonlyArray<readonly [atMs: number, item: SourceItem]>;
-
-/** Plays a call whose n-th round answers with the n-th list. */
-async function play(
-  scripts: readonly Scripted[],
-  rounds: readonly Timed[],
-  more: Partial<GuardedAnswerOptions> & { readonly deadline?: string } = {},
-) {
-  const { clock, log } = railWorld();
-  const rails = new Rails(
-    scripts.map((one) => scriptedRail(clock, log, one)),
-    { windowChars: 20, overlapChars: 8 },
-  );
-  const asked: string[] = [];
-  const abortedMs: number[] = [];
-  const deadline = more.deadline;
-  const turn = new Turn({ tools: [], clock, ...(deadline !== undefined && { deadline }) });
-  const answer = guardedAnswer({
-    rails,
-    turn,
-    request: "first words",
-    ask: ({ request, round, signal }) => {
-      asked.push(`${round} ${request} ${clock.nowUs() / 1_000}`);
-      signal.addEventListener("abort", () => abortedMs.push(clock.nowUs() / 1_000));
-      return timedSource(clock, rounds[round - 1]!, signal);
-    },
-    ...more,
-  });
-  const seen = watch(clock, answer);
-  await clock.run();
-  return { seen, asked, abortedMs, log, clock, turn, answer };
-}
-
-const hasBad = (text: string): string => (text.includes("BAD") ? "flag" : "clean");
-const OUT: Scripted = { name: "out", verdict: hasBad, afterMs: 10 };
-const codeOf = (error: unknown): unknown => (error as { code?: unknown } | undefined)?.code;
 
 describe("where an answer comes from", () => {
   const chunks = [delta({ content: "Hello " }), delta({ content: "world" }), delta({}, "stop")];
@@ -269,137 +225,5 @@ describe("options that cannot be", () => {
     expect(() =>
       guardedAnswer({ rails, request: "", ask, clock, reformulateLeast: "soon" }),
     ).toThrow(expect.objectContaining({ code: "MANX_DURATION" }));
-  });
-});
-
-describe("asked again in other words", () => {
-  const bad: Timed = [
-    [50, "this is BAD from its start"],
-    [90, " and on"],
-  ];
-  const good: Timed = [
-    [40, "this is fine"],
-    [60, " to its end"],
-  ];
-
-  it("once: the second answer is released, and the report tells both", async () => {
-    const { seen, asked, abortedMs } = await play([OUT], [bad, good], {
-      reformulate: (refusal, request) => `${request}, but ${refusal.rule}`,
-    });
-    expect(seen.text).toBe("this is fine to its end");
-    expect(asked).toEqual(["1 first words 0", "2 first words, but out 60"]);
-    expect(abortedMs[0]).toBe(60);
-    expect(seen.report).toMatchObject({ path: "reformulated", rounds: 2, refusedUs: 60_000 });
-    expect(seen.report?.checks.map(({ verdict }) => verdict)).toContain("flag");
-    const report = taxReport([seen.report!]);
-    expect(report.paths[0]).toMatchObject({ path: "reformulated", calls: 1 });
-    expect(report.paths[0]!.tax.p50.value).toBeGreaterThanOrEqual(60_000);
-  });
-
-  it("and not twice: a second refusal ends it", async () => {
-    let times = 0;
-    const { seen, asked } = await play([OUT], [bad, bad, good], {
-      reformulate: () => {
-        times += 1;
-        return "again";
-      },
-    });
-    expect([times, asked.length, codeOf(seen.error)]).toEqual([1, 2, "MANX_GUARD_REFUSED"]);
-    expect(seen.report).toMatchObject({ path: "refused", rounds: 2 });
-  });
-
-  it.each<[string, Partial<GuardedAnswerOptions> & { deadline?: string }]>([
-    ["it declines", { reformulate: () => undefined }],
-    [
-      "it throws",
-      {
-        reformulate: () => {
-          throw new Error("no words");
-        },
-      },
-    ],
-    ["it answers nonsense", { reformulate: () => 5 as never }],
-    [
-      "too little time is left",
-      { reformulate: () => "again", reformulateLeast: "1s", deadline: "1s" },
-    ],
-    [
-      "it takes longer than the turn",
-      { reformulate: () => new Promise(() => {}), deadline: "300ms" },
-    ],
-  ])("not at all if %s", async (_, more) => {
-    const { seen, asked } = await play([OUT], [bad, good], more);
-    expect([asked.length, seen.text, codeOf(seen.error)]).toEqual([1, "", "MANX_GUARD_REFUSED"]);
-  });
-
-  it("nothing of the second answer comes after the turn's deadline", async () => {
-    const { seen, clock } = await play([OUT], [bad, [[500, "too late"]]], {
-      reformulate: () => "again",
-      deadline: "200ms",
-    });
-    expect([seen.text, seen.report?.path, codeOf(seen.error)]).toEqual([
-      "",
-      "cut",
-      "MANX_DEADLINE",
-    ]);
-    expect(clock.pending).toBeLessThanOrEqual(1);
-  });
-
-  describe("after some of the first answer was shown", () => {
-    const late: Timed = [
-      [10, "these words are quite all right, "],
-      [20, "they are"],
-      [300, " BAD"],
-    ];
-
-    it("only if that can be taken back", async () => {
-      const without = await play([OUT], [late, good], { reformulate: () => "again" });
-      expect(without.asked).toHaveLength(1);
-      expect(without.seen.text).toMatch(/^these words/);
-      const retracted: number[] = [];
-      const withIt = await play([OUT], [late, good], {
-        reformulate: () => "again",
-        retract: (chars) => void retracted.push(chars),
-      });
-      expect(withIt.seen.report?.path).toBe("reformulated");
-      expect(withIt.seen.text.slice(retracted[0])).toBe("this is fine to its end");
-    });
-
-    it("what nobody has read yet needs no taking back", async () => {
-      const { clock, log } = railWorld();
-      const answer = guardedAnswer({
-        rails: new Rails([scriptedRail(clock, log, OUT)], { windowChars: 20, overlapChars: 8 }),
-        request: "",
-        clock,
-        ask: ({ round, signal }) => timedSource(clock, round === 1 ? late : good, signal),
-        reformulate: () => "again",
-      });
-      await clock.run();
-      let text = "";
-      for await (const piece of answer.text()) text += piece;
-      expect(text).toBe("this is fine to its end");
-    });
-  });
-
-  it("not when its reader has left meanwhile", async () => {
-    const { clock, log } = railWorld();
-    let asked = 0;
-    const answer = guardedAnswer({
-      rails: new Rails([scriptedRail(clock, log, OUT)]),
-      request: "",
-      clock,
-      ask: ({ signal }) => {
-        asked += 1;
-        return timedSource(clock, bad, signal);
-      },
-      reformulate: async () => {
-        await clock.sleepUntil(clock.nowUs() + 100_000);
-        return "again";
-      },
-    });
-    clock.at(150_000, () => answer.cancel());
-    await clock.run();
-    expect(asked).toBe(1);
-    expect((await answer.outcome).path).toBe("refused");
   });
 });
