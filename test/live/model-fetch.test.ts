@@ -1,5 +1,7 @@
 /** Official clients on `modelFetch`, over real sockets: what they get, and what the upstream sees of it. */
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import Anthropic from "@anthropic-ai/sdk";
+import { streamText } from "ai";
 import OpenAI from "openai";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type ModelFetchOptions, modelFetch, Turn } from "../../src/runtime/index.ts";
@@ -155,5 +157,20 @@ describe("the Anthropic client on modelFetch", () => {
     const stream = anthropic.messages.stream({ model: "m", max_tokens: 8, messages });
     await expect(stream.finalText()).rejects.toThrow(/MANX_STREAM_INCOMPLETE/);
     expect(upstream.hits).toHaveLength(1);
+  });
+});
+
+describe("the AI SDK on modelFetch", () => {
+  it("streams, after a refusal it never sees", async () => {
+    const { upstream, fetch } = await live((hit) =>
+      hit === upstream.hits[0] ? [{ bytes: busy }] : chat("Hel", "lo"),
+    );
+    const baseURL = `${upstream.url}/v1`;
+    const provider = createOpenAICompatible({ name: "p", baseURL, apiKey: "k", fetch });
+    const { textStream } = streamText({ model: provider("m"), prompt: "hi", maxRetries: 0 });
+    let text = "";
+    for await (const part of textStream) text += part;
+    expect(text).toBe("Hello");
+    expect(upstream.hits).toHaveLength(2);
   });
 });
