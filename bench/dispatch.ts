@@ -1,17 +1,19 @@
 /**
- * When tool calls start, in three parts:
+ * When tool calls start, in four parts:
  *
  *  1. sealing: one argument of a megabyte in 20,000 deltas, parsed while it arrives; the peer is parsing what has come so far
  *     once per hundred deltas, which already is a hundredth of what parsing at each delta costs;
  *  2. start delay: from the read with the closing brace to the tool's first line, over loopback HTTP at 10,000 deltas a second,
  *     on four wires;
- *  3. a stream with three calls of 800 ms each, 400 ms apart: Manx, the Anthropic SDK (eager and default), and plain code that
+ *  3. the same for the first calls of fresh processes, with and without a rehearsal (`rehearseDispatch`);
+ *  4. a stream with three calls of 800 ms each, 400 ms apart: Manx, the Anthropic SDK (eager and default), and plain code that
  *     waits for the message and then runs the tools beside each other or one after the other.
  *
  *     npm run bench:dispatch [-- --rounds 3]
  */
+import { execFile } from "node:child_process";
 import { request } from "node:http";
-import { parseArgs } from "node:util";
+import { parseArgs, promisify } from "node:util";
 import Anthropic from "@anthropic-ai/sdk";
 import { type Tool, Turn, tool } from "../src/runtime/index.ts";
 import { sampleQuantile } from "../src/stats/index.ts";
@@ -146,6 +148,35 @@ async function startDelay(format: DecodableFormat): Promise<void> {
     `  ${format.padEnd(20)} p50 ${ms(p50!)}  p99 ${ms(p99!)}  worst ${ms(sorted.at(-1)!)}  ` +
       `n = ${sorted.length}, ${perS.toLocaleString("en-US")} frames/s`,
   );
+}
+
+/** Processes side by side would measure each other, so they come in turn. */
+async function firstCalls(): Promise<void> {
+  const delays = { plain: [] as number[], rehearsed: [] as number[] };
+  const first = { plain: [] as number[], rehearsed: [] as number[] };
+  for (let round = 0; round < Math.max(5, rounds); round += 1) {
+    for (const how of ["plain", "rehearsed"] as const) {
+      const { stdout } = await promisify(execFile)(process.execPath, [
+        ...["--import", "tsx", new URL("./dispatch/first-calls.ts", import.meta.url).pathname],
+        ...["openai-chat", how],
+      ]);
+      const seen = JSON.parse(stdout) as number[];
+      first[how].push(seen[0]!);
+      delays[how].push(...seen);
+    }
+  }
+  for (const how of ["plain", "rehearsed"] as const) {
+    const sorted = delays[how].sort((a, b) => a - b);
+    const at = (q: number): string => ms(sampleQuantile(sorted, q).value);
+    const opening = sampleQuantile(
+      first[how].sort((a, b) => a - b),
+      0.5,
+    );
+    console.log(
+      `  ${how.padEnd(10)} very first ${ms(opening.value)} (median of ${opening.n})  ` +
+        `first 40: p50 ${at(0.5)}  p90 ${at(0.9)}  p95 ${at(0.95)}  n = ${sorted.length}`,
+    );
+  }
 }
 
 const TOOL_MS = 800;
@@ -295,5 +326,7 @@ console.log(
   "\nfrom the read with the closing brace to the tool's first line, loopback HTTP (goal p99 < 1 ms)",
 );
 for (const format of Object.keys(WIRE_WRITERS) as DecodableFormat[]) await startDelay(format);
+console.log("\nthe same for the first calls of a process that has just started, chat completions");
+await firstCalls();
 console.log("");
 await threeTools();

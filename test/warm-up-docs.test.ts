@@ -14,7 +14,7 @@ import { ARRANGEMENTS, runSerialStart, runWarmStart } from "../src/scenario/inde
 import { readText } from "./support/source-tree.ts";
 
 const page = readText("docs/how-to/warm-up.md");
-const [graph, calls, registry, box] = [...page.matchAll(/```ts\n([\s\S]*?)```/g)].map(
+const [graph, calls, registry, box, dispatch] = [...page.matchAll(/```ts\n([\s\S]*?)```/g)].map(
   ([, code]) => code!,
 );
 
@@ -76,6 +76,12 @@ describe("docs/how-to/warm-up.md", () => {
     expect([found.names.includes("search"), found.schema]).toEqual([true, { type: "object" }]);
     await expect.poll(() => new FileStore(folder).get("manx-tools")).toContain("search");
     found.registry.close();
+  });
+
+  it("rehearses the dispatch of tools", async () => {
+    const warmUp = (await run(dispatch!, "warmUp", { ...runtime })) as runtime.WarmUp;
+    expect((await warmUp.start()).isReady).toBe(true);
+    warmUp.close();
   });
 
   it("makes a tool box with validators", async () => {

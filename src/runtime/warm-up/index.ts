@@ -20,6 +20,7 @@ export type { ItemStatus } from "./item-life.ts";
 /** Tools of many servers as one registry. */
 export type { ServerTool } from "./listed-tool.ts";
 export type { RegistryStore } from "./registry-store.ts";
+export { type DispatchRehearsal, rehearseDispatch } from "./rehearse-dispatch.ts";
 export {
   type RegistryReport,
   type RegistryTool,
