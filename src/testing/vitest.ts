@@ -5,6 +5,8 @@
  *     expect.extend(budgetMatchers);
  *     expect(turns).toKeepBudget({ e2e: { p95: "4s" }, ttft: { p99: "1.5s" } });
  */
+
+import type {} from "vitest";
 import { ManxError } from "../core/index.ts";
 import type { TurnRecord } from "../trace/index.ts";
 import { checkBudget, checkTimes, type Limits, type TurnBudget } from "./budget.ts";
