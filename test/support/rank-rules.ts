@@ -38,6 +38,7 @@ export const PACKAGES_ALLOWED: Readonly<Record<string, Readonly<Record<string, s
     "@langchain/core": "its class of tool messages; loaded when a node runs, never installed",
     undici: "a pool that keeps its connections, for a warm start",
   },
+  testing: { vitest: "types of its matchers, to add ours to; never loaded" },
   explain: { zod: "the schema of the fitted cost" },
   cli: { commander: "the command table" },
 };
