@@ -98,6 +98,7 @@ const WAYS: Readonly<Record<string, Options>> = {
     hedge: new StragglerPolicy({ percentile: 92, share: 0.1 }),
   }),
   "4 of 5": () => ({ join: { k: 4 } }),
+  "4 of 5, hedged": () => ({ join: { k: 4 }, hedge: new StragglerPolicy() }),
   "what is there at a deadline": ({ deadlineMs }) => ({
     join: { deadline: `${deadlineMs}ms`, partial: true },
   }),
