@@ -13,6 +13,9 @@ export {
   UNDECLARED_S,
 } from "./cold-start.ts";
 export { type DemoOptions, hourLadder, runDemo } from "./demo.ts";
+export { fanOutAdvice, fanOutTails } from "./fan-out-tail.ts";
+export { fanOutTable, stepTable, streamingTable } from "./golden-table.ts";
+export { composedTail, stepCures } from "./multi-step-tail.ts";
 export {
   type RetryHand,
   type RetryTail,
@@ -21,3 +24,4 @@ export {
   retryTails,
   type SlowBy,
 } from "./retry-tail.ts";
+export { streamingWays } from "./streaming-tools.ts";

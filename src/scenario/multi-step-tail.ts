@@ -9,7 +9,7 @@ import { Prefetcher, type PrefetchRule, type Tool, Turn, tool } from "../runtime
 import { type Quantile, sampleQuantile } from "../stats/index.ts";
 import { chatCalls } from "./chat-message.ts";
 
-export const STEPS = ["think", "look-up", "think again", "read", "answer"] as const;
+const STEPS = ["think", "look-up", "think again", "read", "answer"] as const;
 
 const MEDIAN_US = 200_000;
 /** p99 is ten times the median, which is 2.326 σ away. */
