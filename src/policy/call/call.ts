@@ -108,8 +108,6 @@ export class Call {
     const live = this.#find(attempt);
     if (live === undefined || this.#hasContent(live)) return NOTHING;
     live.content(nowUs);
-    if (Number.isFinite(this.#hedgeAtUs)) this.#route.hedger?.notePrompt(live.target);
-    live.noteIn(this.#route.hedger, nowUs);
     this.#deliver(live, nowUs);
     return this.#take();
   }
@@ -208,7 +206,7 @@ export class Call {
     const { policy, targets, hedger } = this.#route;
     const { isStream, isRepeatable, inputTokens } = this.#request;
     const attempt = this.#records.length;
-    const where = { index: target, target: targets[target]!, timeouts: policy.timeouts };
+    const where = { index: target, target: targets[target]!, timeouts: policy.timeouts, hedger };
     const live = new LiveAttempt({ attempt, cause, request: this.#request, ...where }, nowUs);
     this.#records.push(live.record);
     this.#live.push(live);
@@ -274,9 +272,7 @@ export class Call {
   }
 
   #endAttempt(live: LiveAttempt, end: AttemptEnd, nowUs: number): void {
-    if (live.record.contentUs === undefined) live.noteIn(this.#route.hedger, nowUs);
-    live.record.end = end;
-    live.record.endedUs = nowUs;
+    live.ended(end, nowUs);
     this.#live.splice(this.#live.indexOf(live), 1);
   }
 
@@ -364,7 +360,6 @@ export class Call {
     const { hedger, targets, random } = this.#route;
     const primary = this.#live[0];
     if (hedger === null || primary === undefined || this.#winner !== undefined) return;
-    hedger.noteLate(primary.target);
     this.#hasHedge = true;
     const busy = this.#maybeBusy();
     const excluded = new Set([...busy, primary.record.target]);
@@ -372,7 +367,7 @@ export class Call {
     if (target < 0 && hedger.policy.sameTarget) {
       target = chooseTarget(targets, { excluded: busy, nowUs }, random);
     }
-    if (target >= 0 && hedger.ask(targets[target]!, this.#request.inputTokens) === null) {
+    if (target >= 0 && hedger.ask(targets[target]!, this.#request.inputTokens, nowUs) === null) {
       this.#begin(target, "hedge", nowUs);
     }
   }

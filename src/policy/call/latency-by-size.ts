@@ -28,15 +28,19 @@ export class LatencyBySize {
   }
 
   /**
-   * @param share 0 to 1.
-   * @returns µs of the prompt's own class, or of the nearest larger one that has enough samples (never of a smaller one,
-   * whose times are too short); NaN if none has.
+   * @returns of the prompt's own class, or of the nearest larger one that has enough samples (never of a smaller one, whose
+   * times are too short); undefined if none has.
    */
-  quantileUs(tokens: number, share: number): number {
+  timesOf(tokens: number): RecentQuantile | undefined {
     for (let at = sizeClass(tokens); at < this.#classes.length; at += 1) {
       const times = this.#classes[at]!;
-      if (times.count >= SAMPLES_MIN) return times.quantileUs(share);
+      if (times.count >= SAMPLES_MIN) return times;
     }
-    return Number.NaN;
+    return undefined;
+  }
+
+  /** @param share 0 to 1. @returns µs; NaN while too little is known. */
+  quantileUs(tokens: number, share: number): number {
+    return this.timesOf(tokens)?.quantileUs(share) ?? Number.NaN;
   }
 }

@@ -3,11 +3,17 @@
  * attempt's ballot, at the first content or at an end before it, and after that only of a break.
  */
 import { AttemptClock } from "./attempt-clock.ts";
-import { type AttemptRecord, type BeginCause, beginRecord } from "./attempt-record.ts";
+import {
+  type AttemptEnd,
+  type AttemptRecord,
+  type BeginCause,
+  beginRecord,
+} from "./attempt-record.ts";
 import type { Ballot } from "./breaker.ts";
 import type { PhaseTimeouts } from "./call-policy.ts";
 import type { CallRequest } from "./call-request.ts";
 import type { HedgeGovernor } from "./hedge-governor.ts";
+import type { WatchedAttempt } from "./slowness-watch.ts";
 import type { FirstContent, Target } from "./target.ts";
 
 export interface LiveAttemptOptions {
@@ -17,6 +23,7 @@ export interface LiveAttemptOptions {
   readonly cause: BeginCause;
   readonly request: CallRequest;
   readonly timeouts: PhaseTimeouts;
+  readonly hedger: HedgeGovernor | null;
 }
 
 export class LiveAttempt {
@@ -25,14 +32,16 @@ export class LiveAttempt {
   readonly target: Target;
   readonly #request: CallRequest;
   readonly #ballot: Ballot;
+  readonly #watched: WatchedAttempt | undefined;
 
   constructor(options: LiveAttemptOptions, nowUs: number) {
-    const { attempt, index, target, cause, request, timeouts } = options;
+    const { attempt, index, target, cause, request, timeouts, hedger } = options;
     this.record = beginRecord(attempt, index, cause, nowUs);
     this.target = target;
     this.#request = request;
     this.#ballot = target.begin(nowUs);
     this.clock = new AttemptClock(timeouts, request.isStream, nowUs);
+    if (request.isStream) this.#watched = hedger?.watch(target, request.inputTokens, nowUs);
   }
 
   sent(nowUs: number): void {
@@ -49,6 +58,7 @@ export class LiveAttempt {
   content(nowUs: number): void {
     this.record.contentUs = nowUs;
     this.clock.content(nowUs);
+    if (this.#watched !== undefined) this.#watched.contentUs = nowUs;
     // Without a stream the whole generation lies before the first byte: another quantity, that says nothing of this one.
     if (this.#request.isStream) {
       this.target.content(this.#ballot, this.#silence(nowUs), nowUs);
@@ -81,13 +91,10 @@ export class LiveAttempt {
     }
   }
 
-  /** What a hedge tells of its own target: that it was prompt, that it was late as well, or nothing yet. */
-  noteIn(hedger: HedgeGovernor | null, nowUs: number): void {
-    const { cause, beganUs, contentUs } = this.record;
-    if (hedger === null || cause !== "hedge") return;
-    const delayUs = hedger.delayUs(this.target, this.#request.inputTokens);
-    if (nowUs - beganUs > delayUs) hedger.noteLate(this.target);
-    else if (contentUs !== undefined) hedger.notePrompt(this.target);
+  ended(end: AttemptEnd, nowUs: number): void {
+    this.record.end = end;
+    this.record.endedUs = nowUs;
+    if (this.#watched !== undefined) this.#watched.endedUs = nowUs;
   }
 
   #silence(nowUs: number): FirstContent {

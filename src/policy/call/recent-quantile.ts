@@ -44,6 +44,23 @@ export class RecentQuantile {
     return middleUs(BUCKETS - 1);
   }
 
+  /**
+   * @param share 0 to 1.
+   * @returns the soonest instant, the upper end of a bucket, that at most this share of the samples is above; and the share
+   * that is. (0, 0) without a sample.
+   */
+  tail(share: number): { atUs: number; share: number } {
+    let above = this.#total;
+    for (let i = 0; i < BUCKETS && this.count > 0; i += 1) {
+      above -= this.#weights[i]!;
+      // A hair, since the weights are summed up in two orders.
+      if (above <= this.#total * (share + 1e-9)) {
+        return { atUs: Math.ceil(upperUs(i)), share: Math.max(0, above / this.#total) };
+      }
+    }
+    return { atUs: 0, share: 0 };
+  }
+
   #rescale(): void {
     this.#total = 0;
     for (let i = 0; i < BUCKETS; i += 1) {
@@ -59,6 +76,10 @@ function bucketOf(durationUs: number): number {
     Math.log2(Math.max(durationUs, LOWEST_US) / LOWEST_US) * BUCKETS_PER_OCTAVE,
   );
   return Math.min(at, BUCKETS - 1);
+}
+
+function upperUs(bucket: number): number {
+  return LOWEST_US * 2 ** ((bucket + 1) / BUCKETS_PER_OCTAVE);
 }
 
 function middleUs(bucket: number): number {
