@@ -26,9 +26,10 @@ export interface MessagesOptions extends AgentOptions {
   readonly eagerInput?: boolean;
 }
 
-export function runMessages(
+/** @param params any field of the body besides those named: hence a type of its own, which may have more. */
+export function runMessages<Params extends MessagesParams>(
   client: MessagesClient,
-  params: MessagesParams & object,
+  params: Params,
   options: MessagesOptions,
 ): AgentRun {
   const { turn, maxRetries, eagerInput = false } = options;

@@ -63,6 +63,23 @@ describe("runChat", () => {
     ]);
   });
 
+  it("takes further fields of the body where it is called", async () => {
+    const server = await provider({ text: "hi" });
+    const turn = new Turn({ tools: [] });
+    const body = { model: "m", messages, temperature: 0, max_tokens: 64 };
+    // Written in place, since TypeScript refuses unknown fields there alone.
+    await runChat(clientOf(server), { ...body, seed: 7 }, { turn }).result();
+    await runResponses(
+      clientOf(server),
+      { model: "m", input: "go", max_output_tokens: 64 },
+      { turn },
+    ).result();
+    expect(server.asked.map((one) => one.body)).toMatchObject([
+      { temperature: 0, max_tokens: 64, seed: 7 },
+      { max_output_tokens: 64 },
+    ]);
+  });
+
   it("starts a tool before the message is over", async () => {
     const { tools, started } = agentTools();
     // The message ends only once the tool runs: without an early start this never ends.

@@ -25,9 +25,10 @@ export interface ChatParams {
   readonly tools?: readonly object[];
 }
 
-export function runChat(
+/** @param params any field of the body besides those named: hence a type of its own, which may have more. */
+export function runChat<Params extends ChatParams>(
   client: ChatClient,
-  params: ChatParams & object,
+  params: Params,
   options: AgentOptions,
 ): AgentRun {
   const { turn, maxRetries } = options;

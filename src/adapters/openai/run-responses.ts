@@ -21,9 +21,10 @@ export interface ResponsesParams {
 
 const ENCRYPTED = "reasoning.encrypted_content";
 
-export function runResponses(
+/** @param params any field of the body besides those named: hence a type of its own, which may have more. */
+export function runResponses<Params extends ResponsesParams>(
   client: ResponsesClient,
-  params: ResponsesParams & object,
+  params: Params,
   options: AgentOptions,
 ): AgentRun {
   const { turn, maxRetries } = options;

@@ -10,6 +10,9 @@ import { parsedUrl } from "./gateway-origins.ts";
 import type { ModelRequest } from "./model-request.ts";
 import { renamedPath } from "./model-wire.ts";
 
+/** What `new Headers` takes. Not the name of the DOM's library, which a project for Node may not have. */
+type HeaderFields = NonNullable<ConstructorParameters<typeof Headers>[0]>;
+
 export interface ModelTarget {
   /** In records and traces. */
   readonly name: string;
@@ -19,7 +22,7 @@ export interface ModelTarget {
    * Asked for each attempt, such as a key: `() => ({ authorization: "Bearer " + key })`. They stand in place of the caller's
    * credentials and over its other headers.
    */
-  readonly headers?: () => HeadersInit | Promise<HeadersInit>;
+  readonly headers?: () => HeaderFields | Promise<HeaderFields>;
   /** Its name for the model. Default: the caller's. */
   readonly model?: string;
   /** Lower ones first; the next order is for when none of these can be used. Default: as they stand in the list. */
