@@ -6,7 +6,7 @@ const EXITS: Readonly<Record<number, string>> = {
   0: "ok",
   1: "internal error, or one of another system",
   2: "usage or configuration error",
-  3: "latency budget breached",
+  3: "a check has failed: a budget is breached, or what is checked is out of date",
   4: "the measurement is not trustworthy",
   130: "interrupted; the partial result is saved and marked",
 };

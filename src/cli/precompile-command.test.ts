@@ -31,7 +31,7 @@ describe("manx precompile", () => {
     const tools = saved("tools.json", [{ name: "search", input_schema: schema }]);
     const out = join(folder, "tools.validators.mjs");
     const stale = await manx(tools, "--out", out, "--check");
-    expect([stale.exit, stale.out]).toEqual([1, ""]);
+    expect([stale.exit, stale.out]).toEqual([3, ""]);
     expect(stale.err).toContain("MANX_VALIDATORS_STALE");
     const made = await manx(tools, "--out", out);
     expect(made).toEqual({ exit: 0, out: "", err: `1 schema compiled to ${out}\n` });
@@ -41,7 +41,7 @@ describe("manx precompile", () => {
     saved("tools.json", [{ name: "search", input_schema: { ...schema, required: [] } }]);
     const before = readFileSync(out, "utf8");
     const changed = await manx(tools, "--out", out, "--check", "--json");
-    expect(changed.exit).toBe(1);
+    expect(changed.exit).toBe(3);
     expect(JSON.parse(changed.out)).toMatchObject({ tools: [{ name: "search" }], stale: true });
     expect(readFileSync(out, "utf8")).toBe(before);
   });
@@ -106,6 +106,14 @@ describe("manx precompile", () => {
     expect([exit, printed]).toEqual([2, ""]);
     expect(err).toContain(code);
     expect(readFileSync(out, "utf8")).toBe("before");
+  });
+
+  it("says how to read a module in TypeScript where Node cannot", async () => {
+    // As Node before 22.18 throws it; vitest would load the module itself.
+    const code = 'throw Object.assign(new Error("x"), { code: "ERR_UNKNOWN_FILE_EXTENSION" });';
+    const { exit, err } = await manx(saved("tools-in-ts.mjs", code), "--out", "-");
+    expect(exit).toBe(2);
+    expect(err).toMatch(/try: build it first, or run npx tsx .* precompile .*tools-in-ts\.mjs/);
   });
 
   it("refuses a path that cannot be written, and two things on stdout", async () => {

@@ -29,7 +29,7 @@ export function addPrecompileCommand(program: Command, io: Io): void {
       "a module that exports tools, a JSON file of declarations or schemas by name, a folder of schemas; - is stdin",
     )
     .requiredOption("--out <file>", "the module to write, such as tools.validators.js; - is stdout")
-    .option("--check", "write nothing; exit 1 if the module is not what would be written")
+    .option("--check", "write nothing; exit 3 if the module is not what would be written")
     .option(
       "--strict",
       "refuse schemas with patterns that may hang or formats that are not checked",
@@ -196,5 +196,13 @@ function parse(text: string, where: string): unknown {
 
 function unreadable(where: string, cause: unknown): ManxError {
   const { code, message } = cause as NodeJS.ErrnoException;
-  return new ManxError("MANX_FILE_UNREADABLE", { where, got: code ?? message, cause });
+  return new ManxError("MANX_FILE_UNREADABLE", {
+    where,
+    got: code ?? message,
+    // Of Node before 22.18: the file is there, and no permission helps.
+    ...(code === "ERR_UNKNOWN_FILE_EXTENSION" && {
+      hint: `build it first, or run npx tsx node_modules/manx/dist/cli/main.js precompile ${where}`,
+    }),
+    cause,
+  });
 }

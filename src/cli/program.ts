@@ -1,7 +1,8 @@
 /**
  * The command table. Each command's file is small and loads what it runs only when it runs, so that `--help` stays fast.
  * A command ends otherwise than well by throwing a ManxError, after it has written its result; the error's code decides
- * the exit code: 1 internal, 2 usage, 3 budget breached, 4 not trustworthy, 130 interrupted.
+ * the exit code: 1 internal or of another system, 2 usage, 3 a check that has failed, 4 not trustworthy, 130
+ * interrupted.
  */
 import { Command, CommanderError } from "commander";
 import { ManxError, nearestName, renderError, toManxError } from "../core/index.ts";

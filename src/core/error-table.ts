@@ -5,7 +5,7 @@
  */
 export interface ErrorKind {
   readonly summary: string;
-  /** 1 internal, 2 usage, 3 budget breached, 4 not trustworthy, 130 interrupted. */
+  /** 1 internal or of another system, 2 usage, 3 a check that has failed, 4 not trustworthy, 130 interrupted. */
   readonly exit: 1 | 2 | 3 | 4 | 130;
   readonly status?: number;
   /** Printed after `try:` when the place that raised the error gives no better one. */
@@ -321,7 +321,7 @@ export const ERROR_TABLE = {
   },
   MANX_VALIDATORS_STALE: {
     summary: "compiled validators do not match their schemas any more",
-    exit: 1,
+    exit: 3,
     hint: "run manx precompile again without --check",
   },
   MANX_PREFETCH_MODEL: {
