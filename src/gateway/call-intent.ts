@@ -85,7 +85,7 @@ export class CallIntent {
     this.#peek = peek;
     this.modelName = peek?.model ?? "";
     this.model = context.routes.find(peek?.model);
-    const isStream = (peek?.isStream ?? false) && route.format !== null;
+    const isStream = (peek?.isStream ?? false) && route.reads !== null;
     const { deadlineUs, retries } = readTerms(headers, receivedUs, isStream);
     this.callerRetries = retries;
     let mayRepeat: boolean | undefined;

@@ -197,7 +197,7 @@ export class CallRun implements ReceptionEvents {
     const reception = new Reception(
       {
         attempt: number,
-        format: intent.route.format,
+        format: intent.route.reads,
         translation,
         keepsText: intent.mayContinue,
         ...(continues !== undefined && { continues }),

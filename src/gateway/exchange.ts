@@ -97,7 +97,7 @@ export class Exchange implements GuardedSide {
     context.seeing.requestBegins();
     this.#delivery = new Delivery(response, {
       dialect: arrival.route.dialect,
-      format: arrival.route.format,
+      format: arrival.route.reads,
       writeLimitUs: context.limits.writeUs,
       clock: context.clock,
       events: {

@@ -9,21 +9,35 @@ export interface Route {
   readonly name: string;
   readonly method: "GET" | "POST";
   readonly dialect: ErrorDialect;
-  /** How its event streams are read on the side; null for those that no decoder knows. */
+  /** What it can be translated from and into, continued in and laid out for the cache; null if none of that. */
   readonly format: StreamFormat | null;
+  /** How its event streams are read on the side; null for those that no decoder knows. */
+  readonly reads: StreamFormat | null;
 }
 
-function post(name: string, dialect: ErrorDialect, format: StreamFormat | null): [string, Route] {
-  return [`/v1/${name}`, { name, method: "POST", dialect, format }];
+function post(
+  name: string,
+  dialect: ErrorDialect,
+  format: StreamFormat | null,
+  reads: StreamFormat | null = format,
+): [string, Route] {
+  return [`/v1/${name}`, { name, method: "POST", dialect, format, reads }];
 }
 
-const MODELS: Route = { name: "models", method: "GET", dialect: "openai", format: null };
+const MODELS: Route = {
+  name: "models",
+  method: "GET",
+  dialect: "openai",
+  format: null,
+  reads: null,
+};
 
 const ROUTES: ReadonlyMap<string, Route> = new Map([
   post("chat/completions", "openai", "openai-chat"),
   post("messages", "anthropic", "anthropic-messages"),
   post("messages/count_tokens", "anthropic", null),
-  post("completions", "openai", null),
+  // Its chunks are those of chats with a `text` in place of a delta.
+  post("completions", "openai", null, "openai-chat"),
   post("responses", "openai", "openai-responses"),
   post("embeddings", "openai", null),
   ["/v1/models", MODELS],

@@ -11,6 +11,7 @@ import {
   chunk,
   EVENT_STREAM_HEAD,
   type Hit,
+  head,
   json,
   LAST_CHUNK,
   messagesStream,
@@ -334,8 +335,31 @@ describe("what cannot be checked", () => {
     expect(text).not.toContain("[DONE]");
   });
 
+  it("a stream of legacy completions ends where it is refused", async () => {
+    const said = (text: string): string => {
+      const choices = [{ index: 0, text, finish_reason: null }];
+      return `data: ${JSON.stringify({ id: "c", object: "text_completion", choices })}\n\n`;
+    };
+    const script: Step[] = [
+      { bytes: EVENT_STREAM_HEAD },
+      { bytes: chunk(said("It is ") + said(`${CARD}. `) + said("x".repeat(400))) },
+      { bytes: chunk(CHAT_DONE) + LAST_CHUNK },
+    ];
+    const { gateway } = await guarded(() => script, [CARDS]);
+    const url = `${gateway.url}/v1/completions`;
+    const { text } = await answer(url, { body: JSON.stringify({ stream: true }) });
+    expect(text).not.toContain("4111");
+    expect(text).toContain("content_filter");
+  });
+
   it("a stream in no known form is refused where it must be checked", async () => {
-    const { gateway } = await guarded(() => chat(["Hi"]), [CARDS]);
+    const zipped = {
+      "content-type": "text/event-stream",
+      "content-encoding": "gzip",
+      "transfer-encoding": "chunked",
+    };
+    const script: Step[] = [{ bytes: head(200, zipped) + chunk("zip") + LAST_CHUNK }];
+    const { gateway } = await guarded(() => script, [CARDS]);
     const url = `${gateway.url}/v1/completions`;
     const { status, text } = await answer(url, { body: JSON.stringify({ stream: true }) });
     expect([status, JSON.parse(text).error.code]).toEqual([503, "MANX_GUARD_FAILED"]);

@@ -138,7 +138,7 @@ export class GuardedAnswer implements CallRunEvents {
   onHead(status: number, headers: string[], canAppend: boolean): void {
     this.#head = { status, headers, canAppend };
     if (!this.#isChecked("output")) return;
-    const { format } = this.#options.route;
+    const { reads: format } = this.#options.route;
     if (canAppend && format !== null) {
       this.#form = "frames";
       this.#decoder = createDecoder(format);

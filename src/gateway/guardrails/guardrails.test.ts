@@ -151,6 +151,19 @@ describe("a refused stream", () => {
   });
 });
 
+describe("a refused stream of legacy completions", () => {
+  it("finishes with a text, as its chunks have one", () => {
+    const refused = new RefusedStream("openai-chat");
+    refused.note(
+      Buffer.from('data: {"id":"c","choices":[{"index":0,"text":"a","finish_reason":null}]}\n\n'),
+    );
+    const last = refused.end(undefined)!.toString();
+    expect(last).toContain('"text":""');
+    expect(last).toContain('"finish_reason":"content_filter"');
+    expect(last).not.toContain("delta");
+  });
+});
+
 describe("a refused whole answer", () => {
   it.each([
     ["chat/completions", { choices: [{ index: 0, message: { content: "bad" } }], usage: { a: 1 } }],

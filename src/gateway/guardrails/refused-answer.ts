@@ -48,6 +48,8 @@ export class RefusedStream {
   #envelope: Json | undefined;
   /** Chat: choices that have not finished. */
   readonly #choices = new Set<number>();
+  /** Chat: these are legacy completions, whose choices have a text. */
+  #isText = false;
   /** Messages: content blocks that are open. */
   readonly #blocks = new Set<number>();
   /** Responses: items that are complete, and the number of the next event. */
@@ -80,6 +82,7 @@ export class RefusedStream {
     return {
       envelope: this.#envelope!,
       choices: [...this.#choices],
+      isText: this.#isText,
       blocks: [...this.#blocks],
       items: this.#items,
       sequence: this.#sequence,
@@ -99,6 +102,7 @@ export class RefusedStream {
     this.#envelope ??= envelope;
     for (const choice of Array.isArray(choices) ? (choices as Json[]) : []) {
       const index = Number(choice.index ?? 0);
+      this.#isText ||= typeof choice.text === "string";
       if (choice.finish_reason == null) this.#choices.add(index);
       else this.#choices.delete(index);
     }
@@ -120,16 +124,17 @@ export class RefusedStream {
 interface StreamState {
   readonly envelope: Json;
   readonly choices: readonly number[];
+  readonly isText: boolean;
   readonly blocks: readonly number[];
   readonly items: readonly unknown[];
   readonly sequence: number;
 }
 
 const ENDINGS: Readonly<Record<StreamFormat, (state: StreamState) => string>> = {
-  "openai-chat": ({ envelope, choices }) => {
+  "openai-chat": ({ envelope, choices, isText }) => {
     const finishes = choices.map((index) => ({
       index,
-      delta: {},
+      ...(isText ? { text: "" } : { delta: {} }),
       logprobs: null,
       finish_reason: "content_filter",
     }));

@@ -43,7 +43,11 @@ const WIRES: readonly { readonly path: RegExp; readonly wire: ModelWire }[] = [
     path: /(?:\/v1)?\/messages\/count_tokens$/,
     wire: { ...ANTHROPIC, operation: "count_tokens", format: null },
   },
-  { path: /\/completions$/, wire: { ...OPENAI, operation: "text_completion", format: null } },
+  {
+    // Its chunks are those of chats with a `text` in place of a delta.
+    path: /\/completions$/,
+    wire: { ...OPENAI, operation: "text_completion", format: "openai-chat" },
+  },
   { path: /\/embeddings$/, wire: { ...OPENAI, operation: "embeddings", format: null } },
   {
     path: /\/models\/[^/:]+:(?:streamGenerateContent|generateContent)$/,
