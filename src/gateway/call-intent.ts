@@ -24,6 +24,8 @@ import {
   translateCall,
   translatedHeaders,
   translationFor,
+  withoutForeignReasoning,
+  writeJson,
 } from "./translation.ts";
 import type { UpstreamRequest } from "./transport/channel.ts";
 
@@ -198,6 +200,7 @@ export class CallIntent {
       model,
       id: `manx-${receivedUs.toString(36)}`,
       createdS: Math.floor(wallMs / 1_000),
+      hostedTools: upstream.config.hostedTools,
     });
     const passesKey = upstream.credentials === null && !hidesKey;
     const headers = [
@@ -210,11 +213,9 @@ export class CallIntent {
   }
 
   #asItIs({ upstream, model }: Line, prefix: string): UpstreamRequest {
-    const { rawHeaders, target, body } = this.#request;
+    const { rawHeaders, target } = this.#request;
     const { via, hidesKey } = this.#context;
-    const span = this.#peek?.modelSpan;
-    const sent =
-      model === null || span === undefined ? body : bufferOf(replaceModel(body, span, model));
+    const sent = this.#ownBody(upstream, model);
     return {
       method: this.route.method,
       path: prefix + target,
@@ -226,6 +227,20 @@ export class CallIntent {
       }),
       body: sent.length === 0 ? null : sent,
     };
+  }
+
+  /** As it came but for the model's name, and for reasoning that only another provider would take back. */
+  #ownBody(upstream: Line["upstream"], model: string | null): Buffer {
+    const { body } = this.#request;
+    const { format } = this.route;
+    // Of what an upstream for any format makes of a body, nothing is known.
+    if (format !== null && upstream.config.format !== "any") {
+      const own = withoutForeignReasoning(body, format);
+      if (own !== undefined) return writeJson(model === null ? own : { ...own, model });
+    }
+    const span = this.#peek?.modelSpan;
+    if (model === null || span === undefined) return body;
+    return bufferOf(replaceModel(body, span, model));
   }
 }
 

@@ -54,6 +54,7 @@ export function simpleConfig(options: SimpleOptions): GatewayConfig {
         http2: "auto",
         tls: { caPath: null, serverName: null },
         canPrefill: false,
+        hostedTools: "refuse",
         router: "least-load",
         region: null,
       },

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { ManxError } from "../core/index.ts";
 import { parseJsonObject } from "../http/index.ts";
 import type { StreamFormat } from "../stream/index.ts";
-import { translateRequest } from "../translate/index.ts";
+import { keepOwnReasoning, translateRequest } from "../translate/index.ts";
 import type { UpstreamConfig } from "./config/index.ts";
 import { FOR_THE_ENGINE, type HeaderList } from "./headers.ts";
 import type { Route } from "./routes.ts";
@@ -62,11 +62,17 @@ export function translationFor(
 export function translateCall(
   body: Buffer,
   between: { from: StreamFormat; to: StreamFormat; path: string },
-  answer: { readonly model: string | null; readonly id: string; readonly createdS: number },
+  answer: {
+    readonly model: string | null;
+    readonly id: string;
+    readonly createdS: number;
+    readonly hostedTools: UpstreamConfig["hostedTools"];
+  },
 ): TranslatedCall {
   const { from, to, path } = between;
   const value = parseJsonObject(body);
-  const options = answer.model === null ? {} : { model: answer.model };
+  const { hostedTools } = answer;
+  const options = { hostedTools, ...(answer.model !== null && { model: answer.model }) };
   const translated = translateRequest(value, to, from, options);
   const { model, includeUsage } = translated.wants;
   return {
@@ -76,8 +82,31 @@ export function translateCall(
   };
 }
 
+/** What a body with reasoning of another format's upstream has in it; one that has none of this goes on as it came. */
+const FOREIGN_MARKS = ['"manx.', '"signature":""', '"signature": ""'] as const;
+
+/**
+ * For a call that goes on in its own format: reasoning in it that another format's upstream has given would be refused.
+ * @returns undefined if there is none of it.
+ */
+export function withoutForeignReasoning(
+  body: Buffer,
+  format: StreamFormat,
+): Readonly<Record<string, unknown>> | undefined {
+  if (!FOREIGN_MARKS.some((mark) => body.includes(mark))) return undefined;
+  let value: Readonly<Record<string, unknown>>;
+  try {
+    value = parseJsonObject(body);
+  } catch {
+    // The upstream will say so, in its own words.
+    return undefined;
+  }
+  const own = keepOwnReasoning(value, format);
+  return own.dropped === 0 ? undefined : (own.body as Readonly<Record<string, unknown>>);
+}
+
 /** What can be read can be nested deeper than can be written: V8's writer needs stack, its reader none. */
-function writeJson(value: unknown): Buffer {
+export function writeJson(value: unknown): Buffer {
   try {
     return Buffer.from(JSON.stringify(value));
   } catch (cause) {

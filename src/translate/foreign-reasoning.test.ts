@@ -17,6 +17,14 @@ describe("keepOwnReasoning", () => {
     expect(body).toEqual(before);
   });
 
+  it("leaves out a message that was nothing else", () => {
+    const messages = [{ role: "assistant", content: [thinking("")] }, { role: "user" }];
+    expect(keepOwnReasoning({ messages }, "anthropic-messages")).toEqual({
+      body: { messages: [{ role: "user" }] },
+      dropped: 1,
+    });
+  });
+
   it("leaves out what OpenAI has not encrypted", () => {
     const item = (encrypted_content?: string): object => ({ type: "reasoning", encrypted_content });
     const input = [item("ENC"), item(), item("manx.anthropic.signature:SIG")];

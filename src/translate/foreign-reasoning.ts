@@ -27,11 +27,14 @@ export function keepOwnReasoning(body: unknown, format: StreamFormat): OwnReason
 function keepInMessages(body: Readonly<Record<string, unknown>>): OwnReasoning {
   if (!Array.isArray(body.messages)) return { body, dropped: 0 };
   let dropped = 0;
-  const messages = body.messages.map((message: unknown) => {
-    if (!isObject(message)) return message;
+  const messages = body.messages.flatMap((message: unknown) => {
+    if (!isObject(message)) return [message];
     const own = keepIn(message, "content", isForeignBlock);
     dropped += own.dropped;
-    return own.body;
+    // A message without content would be refused as well.
+    const { content } = own.body as { readonly content?: unknown };
+    const isEmpty = own.dropped > 0 && Array.isArray(content) && content.length === 0;
+    return isEmpty ? [] : [own.body];
   });
   return dropped === 0 ? { body, dropped } : { body: { ...body, messages }, dropped };
 }

@@ -83,6 +83,8 @@ export interface UpstreamConfig {
   };
   /** It goes on with a last message of the assistant, so that a stalled answer can be continued. */
   readonly canPrefill: boolean;
+  /** What becomes of tools that only the caller's provider knows, in calls that are translated for this upstream. */
+  readonly hostedTools: "refuse" | "drop";
   /** Among replicas. */
   readonly router: "round-robin" | "least-load" | "prefix";
   /** Hedges go to another region than the first attempt if there is one. */

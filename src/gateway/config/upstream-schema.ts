@@ -45,6 +45,10 @@ export const upstreamSchema = z.strictObject({
     .boolean()
     .default(false)
     .describe("goes on with a last message of the assistant, as Anthropic and vLLM can"),
+  hostedTools: z
+    .enum(["refuse", "drop"])
+    .default("refuse")
+    .describe("of calls that are translated: tools that only the caller's provider knows"),
   router: z
     .enum(["round-robin", "least-load", "prefix"])
     .default("least-load")
