@@ -24,50 +24,61 @@ const NOT_SAID: ReadonlySet<string> = new Set([
 const ADDRESSES: ReadonlySet<string> = new Set(["url", "image_url", "file_data", "file_url"]);
 /** Where the model's own words are JSON. */
 const SAID_AS_JSON: ReadonlySet<string> = new Set(["arguments", "input"]);
-const DEPTH_MAX = 64;
 
 /** @returns texts in their order, joined by line ends. Pictures and other data in base64 are left out. */
 export function textOf(value: unknown): string {
   const leaves: string[] = [];
-  gather(value, leaves, { isFree: false, depth: 0 });
+  gather({ value, isFree: false }, leaves);
   return leaves.join("\n");
 }
 
 /** Of a call's arguments as JSON text: that text, and each of its strings as the tool will see it. */
 export function argumentsText(name: string, json: string): string {
   const leaves = [name, json];
-  gatherParsed(json, leaves, 0);
+  const said = parsed(json);
+  if (said !== undefined) gather(said, leaves);
   return leaves.join("\n");
 }
 
 interface Place {
+  readonly value: unknown;
   /** Within arguments. */
   readonly isFree: boolean;
-  readonly depth: number;
+  /** The name of a field, which is said as it stands. */
+  readonly isKey?: true;
 }
 
-function gather(value: unknown, leaves: string[], { isFree, depth }: Place): void {
-  if (typeof value === "string") {
-    if (value !== "") leaves.push(value);
-    return;
+/** With a stack of its own: text is found at any depth, since what is nested deep enough to be overlooked would go unchecked. */
+function gather(root: Place, leaves: string[]): void {
+  const stack = [root];
+  for (let place = stack.pop(); place !== undefined; place = stack.pop()) {
+    const { value, isFree, isKey } = place;
+    if (typeof value === "string") {
+      if (value !== "" || isKey) leaves.push(value);
+    } else if (isFree && (typeof value === "number" || typeof value === "boolean")) {
+      leaves.push(String(value));
+    } else if (typeof value === "object" && value !== null) {
+      const inside = Array.isArray(value)
+        ? value.map((one: unknown): Place => ({ value: one, isFree }))
+        : fieldsOf(value, isFree);
+      for (let at = inside.length - 1; at >= 0; at -= 1) stack.push(inside[at]!);
+    }
   }
-  if (isFree && (typeof value === "number" || typeof value === "boolean")) {
-    leaves.push(String(value));
-    return;
-  }
-  if (typeof value !== "object" || value === null || depth >= DEPTH_MAX) return;
-  if (Array.isArray(value)) {
-    for (const one of value) gather(one, leaves, { isFree, depth: depth + 1 });
-    return;
-  }
+}
+
+/** What is said in an object, in its order. */
+function fieldsOf(value: object, isFree: boolean): Place[] {
+  const inside: Place[] = [];
   const isBase64 = !isFree && isEncodedSource(value);
   for (const [key, field] of Object.entries(value)) {
-    if (isFree) leaves.push(key);
+    if (isFree) inside.push({ value: key, isFree, isKey: true });
     else if (NOT_SAID.has(key) || (isBase64 && key === "data") || isDataUrl(key, field)) continue;
     const isSaid = isFree || SAID_AS_JSON.has(key);
-    gather(field, leaves, { isFree: isSaid, depth: depth + 1 });
-    if (isSaid && !isFree && typeof field === "string") gatherParsed(field, leaves, depth + 1);
+    inside.push({ value: field, isFree: isSaid });
+    const said = isSaid && !isFree && typeof field === "string" ? parsed(field) : undefined;
+    if (said !== undefined) inside.push(said);
   }
+  return inside;
 }
 
 /** Anthropic's pictures and files, and OpenAI's audio; a text document of Anthropic's has `data` as well, in the clear. */
@@ -80,11 +91,14 @@ function isDataUrl(key: string, field: unknown): boolean {
   return ADDRESSES.has(key) && typeof field === "string" && field.startsWith("data:");
 }
 
-function gatherParsed(json: string, leaves: string[], depth: number): void {
+/** @returns undefined for what is no JSON, and for a value whose text is all that there is. */
+function parsed(json: string): Place | undefined {
   try {
     const value: unknown = JSON.parse(json);
-    if (typeof value === "object") gather(value, leaves, { isFree: true, depth });
+    const isText = typeof value === "object" || typeof value === "string";
+    return isText ? { value, isFree: true } : undefined;
   } catch {
     // A model can break its JSON; the text itself is there.
+    return undefined;
   }
 }
