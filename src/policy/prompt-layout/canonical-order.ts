@@ -72,11 +72,13 @@ function withOrderedBlocks(message: unknown, before: unknown): unknown {
   const { content } = asJson(message);
   const calls = asJson(before).content;
   if (!Array.isArray(content) || !Array.isArray(calls)) return message;
-  const ids = calls.map((block) => asJson(block)).filter(({ type }) => type === "tool_use");
-  const blocks = sortedWithin(
-    content,
-    ids.map(({ id }) => id),
+  const own = calls.map((block) => asJson(block)).filter(({ type }) => type === "tool_use");
+  const places: Places = new Map();
+  addPlaces(
+    places,
+    own.map(({ id }) => id),
   );
+  const blocks = sortedWithin(content, places);
   return blocks === content ? message : { ...asJson(message), content: blocks };
 }
 
@@ -87,11 +89,13 @@ function orderedResults(
   isResult: (item: unknown) => boolean,
 ): unknown[] {
   const ordered: unknown[] = [];
-  let ids: unknown[] = [];
+  let places: Places = new Map();
   for (let at = 0; at < items.length; ) {
     const calls = callsOf(items[at]);
-    if (calls.length > 0)
-      ids = isCallItem(items[at - 1]).length > 0 ? [...ids, ...calls] : [...calls];
+    if (calls.length > 0) {
+      if (isCallItem(items[at - 1]).length === 0) places = new Map();
+      addPlaces(places, calls);
+    }
     let end = at;
     while (end < items.length && isResult(items[end])) end += 1;
     if (end === at) {
@@ -99,23 +103,29 @@ function orderedResults(
       at += 1;
       continue;
     }
-    ordered.push(...sortedWithin(items.slice(at, end), ids));
+    for (const one of sortedWithin(items.slice(at, end), places)) ordered.push(one);
     at = end;
   }
   return ordered;
 }
 
+/** Of each call by its id, where it stands among those that are answered together. */
+type Places = Map<unknown, number>;
+
+function addPlaces(places: Places, ids: readonly unknown[]): void {
+  for (const id of ids) if (!places.has(id)) places.set(id, places.size);
+}
+
 /** @returns the list itself if there is nothing to sort. */
-function sortedWithin(list: readonly unknown[], ids: readonly unknown[]): readonly unknown[] {
-  const places = list.flatMap((one, at) => (ids.includes(resultOf(one)) ? [at] : []));
-  if (places.length < 2) return list;
-  const results = places
-    .map((at) => list[at])
-    .sort((a, b) => ids.indexOf(resultOf(a)) - ids.indexOf(resultOf(b)));
-  const sorted = [...list];
-  places.forEach((at, i) => {
-    sorted[at] = results[i];
+function sortedWithin(list: readonly unknown[], places: Places): readonly unknown[] {
+  const found = list.flatMap((one, at) => {
+    const place = places.get(resultOf(one));
+    return place === undefined ? [] : [{ one, at, place }];
   });
+  if (found.length < 2) return list;
+  const sorted = [...list];
+  const inOrder = found.toSorted((a, b) => a.place - b.place);
+  for (const [i, { at }] of found.entries()) sorted[at] = inOrder[i]!.one;
   return sorted;
 }
 

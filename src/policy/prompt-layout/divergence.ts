@@ -138,8 +138,9 @@ function toolCause(
     if (one.sortedHash === other.sortedHash) return "key_order";
     return volatileIn(one, other) ?? "tool_changed";
   }
-  const added = now.filter((name) => !old.includes(name)).length;
-  const removed = old.filter((name) => !now.includes(name)).length;
+  const [oldNames, newNames] = [new Set(old), new Set(now)];
+  const added = now.filter((name) => !oldNames.has(name)).length;
+  const removed = old.filter((name) => !newNames.has(name)).length;
   if (added > 0 && removed === 0) return "tools_added";
   return removed > 0 && added === 0 ? "tools_removed" : "tool_changed";
 }

@@ -62,6 +62,63 @@ describe("the canonical order", () => {
   });
 });
 
+describe("a request as large as a client can make one", () => {
+  const CALLS = 40_000;
+  const ids = Array.from({ length: CALLS }, (_, i) => `c${i}`);
+  const turned = ids.toReversed();
+  /** These took ten to fifty seconds while a list was searched for each of its entries. */
+  const LIMIT_MS = 10_000;
+
+  it.each<[string, Record<string, unknown>, (ordered: never) => unknown[]]>([
+    [
+      "chat",
+      {
+        messages: [
+          { role: "assistant", tool_calls: ids.map((id) => ({ id })) },
+          ...turned.map((id) => ({ role: "tool", tool_call_id: id })),
+        ],
+      },
+      ({ messages }: { messages: { tool_call_id: string }[] }) =>
+        messages.slice(1).map((one) => one.tool_call_id),
+    ],
+    [
+      "messages",
+      {
+        messages: [
+          { role: "assistant", content: ids.map((id) => ({ type: "tool_use", id })) },
+          { role: "user", content: turned.map((id) => ({ type: "tool_result", tool_use_id: id })) },
+        ],
+      },
+      ({ messages }: { messages: { content: { tool_use_id: string }[] }[] }) =>
+        messages[1]!.content.map((one) => one.tool_use_id),
+    ],
+    [
+      "responses",
+      {
+        input: [
+          ...ids.map((id) => ({ type: "function_call", call_id: id })),
+          ...turned.map((id) => ({ type: "function_call_output", call_id: id })),
+        ],
+      },
+      ({ input }: { input: { call_id: string }[] }) => input.slice(CALLS).map((one) => one.call_id),
+    ],
+  ])("has its results put in order without holding the process up: %s", (_, body, resultsOf) => {
+    const startMs = performance.now();
+    expect(resultsOf(inCanonicalOrder(body) as never)).toEqual(ids);
+    expect(performance.now() - startMs).toBeLessThan(LIMIT_MS);
+  });
+
+  it("is compared with another one whose tools all differ", () => {
+    const layout = (first: string) =>
+      layoutOf({ tools: ids.map((id) => ({ name: `${first}${id}` })), messages: [] });
+    const [before, after] = [layout("a"), layout("b")];
+    const startMs = performance.now();
+    expect(divergenceOf(before, after)).toMatchObject({ cause: "tool_changed" });
+    // A layout has fewer parts than there are ids here: five seconds.
+    expect(performance.now() - startMs).toBeLessThan(LIMIT_MS / 4);
+  });
+});
+
 describe("marks", () => {
   it("are four at most, on what may carry them, and change nothing else of the prompt", () => {
     fc.assert(
