@@ -5,6 +5,7 @@
  *
  * Of an event stream whole lines go on; half a line waits for its rest, so that an error event can follow cleanly.
  */
+import { Fifo } from "../../core/index.ts";
 import { LineGate } from "../../stream/index.ts";
 
 export interface BodyEvents {
@@ -17,7 +18,7 @@ export interface BodyEvents {
 export class AnswerBody {
   readonly stream: ReadableStream<Uint8Array>;
   readonly #gate: LineGate<Uint8Array> | undefined;
-  readonly #queue: Uint8Array[] = [];
+  #queue = new Fifo<Uint8Array>();
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   #end: { readonly error?: unknown } | undefined;
   #isClosed = false;
@@ -37,7 +38,7 @@ export class AnswerBody {
         },
         cancel: (reason) => {
           this.#isClosed = true;
-          this.#queue.length = 0;
+          this.#queue = new Fifo();
           events.onCancelled(reason);
         },
       },
@@ -76,13 +77,13 @@ export class AnswerBody {
 
   #flush(): void {
     const controller = this.#controller!;
-    while (this.isWanted && !this.#isClosed && this.#queue.length > 0) {
+    while (this.isWanted && !this.#isClosed && this.#queue.size > 0) {
       const part = this.#queue.shift()!;
       // Before it is handed on: the caller may ask for the next one from within.
       this.isWanted = false;
       controller.enqueue(part);
     }
-    if (this.#end === undefined || this.#isClosed || this.#queue.length > 0) return;
+    if (this.#end === undefined || this.#isClosed || this.#queue.size > 0) return;
     this.#isClosed = true;
     if ("error" in this.#end) controller.error(this.#end.error);
     else controller.close();

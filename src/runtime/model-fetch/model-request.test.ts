@@ -21,6 +21,22 @@ describe("what is no call of a model", () => {
     ],
     ["a form", CHAT_URL, { method: "POST", body: new URLSearchParams({ a: "b" }) }],
     ["an unknown path", "https://api.example.com/v1/batches", chatBody()],
+    // Paths that end like a model's, of calls that act: to make them twice would do it twice.
+    [
+      "a message of a thread",
+      "https://api.example.com/v1/threads/thread_1/messages",
+      { method: "POST", body: '{"role":"user","content":"hi"}' },
+    ],
+    [
+      "a tool call of an MCP server",
+      "https://mcp.example.com/messages?sessionId=1",
+      { method: "POST", body: '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}' },
+    ],
+    [
+      "an answer to a survey",
+      "https://forms.example.com/v1/responses",
+      { method: "POST", body: '{"answer":1}' },
+    ],
   ])("is passed through once: %s", async (_, url, init) => {
     const world = fetchWorld(() => refusal(503));
     const run = world.manx();

@@ -69,7 +69,7 @@ function modelRequest(parts: {
 }): ModelRequest | undefined {
   const { url, found, body, init } = parts;
   const peek = peekOf(body);
-  if (peek === undefined) return undefined;
+  if (peek === undefined || (found.wire.needsModel && peek.model === undefined)) return undefined;
   const { headers, body: _, signal, ...rest } = init;
   return {
     url,

@@ -11,6 +11,8 @@ export interface ModelWire {
   /** As the GenAI conventions name the API. */
   readonly provider: string;
   readonly storesByDefault: boolean;
+  /** Paths of other APIs end alike, whose calls act: it is this one only if its body names a model. */
+  readonly needsModel?: true;
 }
 
 export interface FoundWire {
@@ -32,12 +34,15 @@ const WIRES: readonly { readonly path: RegExp; readonly wire: ModelWire }[] = [
   },
   {
     path: /\/responses$/,
-    wire: { ...OPENAI, operation: "chat", format: "openai-responses", storesByDefault: true },
+    wire: {
+      ...OPENAI,
+      ...{ operation: "chat", format: "openai-responses", storesByDefault: true, needsModel: true },
+    },
   },
   {
-    // The official client has /v1 in its paths, others have it in their base URL.
+    // The official client has /v1 in its paths, others have it in their base URL. OpenAI's threads have messages as well.
     path: /(?:\/v1)?\/messages$/,
-    wire: { ...ANTHROPIC, operation: "chat", format: "anthropic-messages" },
+    wire: { ...ANTHROPIC, operation: "chat", format: "anthropic-messages", needsModel: true },
   },
   {
     path: /(?:\/v1)?\/messages\/count_tokens$/,
