@@ -4,11 +4,12 @@
  * effects, deadlines, limits and results are the turn's.
  */
 import { canonicalJson } from "../../runtime/canonical-json.ts";
-import type { Tool, ToolResult, Turn } from "../../runtime/index.ts";
+import type { Tool, Turn } from "../../runtime/index.ts";
 import { valueText } from "../../runtime/result-text.ts";
 import { inputSchema } from "../../runtime/tool-declarations.ts";
 import { CallDesk } from "../loop/call-desk.ts";
 import { runCalls } from "../loop/run-calls.ts";
+import { unlessAborted } from "../loop/unless-aborted.ts";
 
 interface ExecuteOptions {
   readonly toolCallId: string;
@@ -68,29 +69,13 @@ async function aiTool(turn: Turn, tool: Tool): Promise<AiTool> {
       const running =
         CallDesk.of(turn).claim(id, input) ??
         runCalls(turn, [{ id, name, args: canonicalJson(input) }]).then(([only]) => only!);
-      const result = await unlessAborted(running, abortSignal);
+      // The run itself ends with the turn; who has aborted does not wait for it.
+      const result = await (abortSignal === undefined
+        ? running
+        : unlessAborted(running, abortSignal));
       if (result.isError) throw new Error(result.text);
       return result.value ?? result.text;
     },
     toModelOutput: ({ output }) => ({ type: "text", value: valueText(output, tool).text }),
   };
-}
-
-/** The run itself ends with the turn; who has aborted does not wait for it. */
-async function unlessAborted(
-  running: Promise<ToolResult>,
-  signal: AbortSignal | undefined,
-): Promise<ToolResult> {
-  if (signal === undefined) return running;
-  signal.throwIfAborted();
-  let onAbort = (): void => {};
-  const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
-  try {
-    return await Promise.race([running, aborted]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
 }

@@ -39,6 +39,7 @@ export function runMessages<Params extends MessagesParams>(
     {
       format: "anthropic-messages",
       name: params.model,
+      messages: params.messages,
       ask: async (said, call) => {
         const own = await declared;
         const eager = eagerInput

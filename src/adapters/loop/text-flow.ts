@@ -1,22 +1,23 @@
 /**
  * Text from a producer that never waits to a reader that may: a slow reader gets in one piece what came meanwhile. So
- * nothing holds the stream up, and with it the start of a tool, and no more is kept than the text itself.
+ * nothing holds the stream up, and with it the start of a tool, and no more is kept than the text itself. Several readers
+ * share it: each piece goes to one of them, and its end to all.
  */
 export class TextFlow implements AsyncIterable<string> {
   #pending = "";
   #hasEnded = false;
   #error: unknown;
   #hasFailed = false;
-  #wake: (() => void) | undefined;
+  #waiting: (() => void)[] = [];
 
   push(text: string): void {
     this.#pending += text;
-    this.#wake?.();
+    this.#wake();
   }
 
   end(): void {
     this.#hasEnded = true;
-    this.#wake?.();
+    this.#wake();
   }
 
   fail(error: unknown): void {
@@ -36,9 +37,13 @@ export class TextFlow implements AsyncIterable<string> {
         return;
       } else {
         await new Promise<void>((resolve) => {
-          this.#wake = resolve;
+          this.#waiting.push(resolve);
         });
       }
     }
+  }
+
+  #wake(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve();
   }
 }

@@ -38,6 +38,7 @@ export function runChat<Params extends ChatParams>(
     {
       format: "openai-chat",
       name: params.model,
+      messages: params.messages,
       ask: async (said, call) => {
         const tools = [...(await declared), ...(params.tools ?? [])];
         const body = {

@@ -37,6 +37,7 @@ export function runResponses<Params extends ResponsesParams>(
     {
       format: "openai-responses",
       name: params.model,
+      messages: asked,
       ask: async (said, call) => {
         const tools = [...(await declared), ...(params.tools ?? [])];
         const body = {

@@ -8,6 +8,7 @@ import {
   type GuardPolicy,
   type GuardResult,
   type GuardTax,
+  type RequestScope,
 } from "../../policy/index.ts";
 import type { GuardrailConfig, GuardrailWindowConfig } from "../config/index.ts";
 import type { ModelRoutes } from "../model-routes.ts";
@@ -17,7 +18,6 @@ import type { Checker } from "./checker.ts";
 import { HttpChecker } from "./http-checker.ts";
 import { ModelChecker } from "./model-checker.ts";
 import { PatternChecker } from "./pattern-checker.ts";
-import type { RequestScope } from "./request-text.ts";
 
 /** What calls of one model have to pass. */
 export interface GuardPlan {

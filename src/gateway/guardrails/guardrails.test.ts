@@ -1,13 +1,12 @@
 /** The parts of guardrails without a socket: what is text, what a pattern may cost, how a refused answer ends. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { argumentsText, isSurelyCheap, textOf } from "../../policy/index.ts";
+import { argumentsText, isSurelyCheap, requestText, textOf } from "../../policy/index.ts";
 import { createDecoder, createEncoder, type StreamFormat } from "../../stream/index.ts";
 import { framesOf } from "../frame-splitter.ts";
 import { wholeText } from "./answer-pieces.ts";
 import { PatternChecker } from "./pattern-checker.ts";
 import { RefusedStream, refusedWhole } from "./refused-answer.ts";
-import { requestText } from "./request-text.ts";
 
 const NOBODY = { credentials: [], hidesKey: false };
 

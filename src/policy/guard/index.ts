@@ -15,5 +15,6 @@ export {
   type Verdict,
 } from "./guard-policy.ts";
 export { isSurelyCheap } from "./pattern-cost.ts";
+export { type RequestScope, requestText } from "./request-text.ts";
 export { argumentsText, textOf } from "./text-leaves.ts";
 export { JUDGE_FORM, readJudgement, readVerdict } from "./verdict-forms.ts";
