@@ -45,10 +45,12 @@ export class SimWorld {
   }
 
   tool<Args = unknown, Result = unknown>(definition: SimToolDefinition<Args, Result>): Tool {
-    const { takes = 0, run, input = (value: unknown) => value as Args, ...rest } = definition;
+    const { takes = 0, run, input, ...rest } = definition;
     return tool<Args, Result>({
+      // What takes anything has to tell a model so: adapters declare each tool.
+      ...(input === undefined && { schema: { type: "object" } }),
       ...rest,
-      input,
+      input: input ?? ((value: unknown) => value as Args),
       run: async (args, context) => {
         await this.sleep(typeof takes === "function" ? takes() : takes, context.signal);
         return run === undefined ? (`${rest.name} is done` as Result) : run(args, context);

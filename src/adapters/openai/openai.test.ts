@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { agentTools, closeProviders, provider } from "../../../test/support/agent-tools.ts";
 import { realClock } from "../../clock/index.ts";
 import { modelFetch, Turn } from "../../runtime/index.ts";
-import type { ScriptedProvider } from "../../testing/index.ts";
+import { type ScriptedProvider, SimWorld } from "../../testing/index.ts";
 import { TurnRecorder } from "../../trace/index.ts";
 import { feed, runChat, runResponses } from "./index.ts";
 
@@ -78,6 +78,25 @@ describe("runChat", () => {
       { temperature: 0, max_tokens: 64, seed: 7 },
       { max_output_tokens: 64 },
     ]);
+  });
+
+  it("runs in a simulated world, with its tools as they come", async () => {
+    const world = new SimWorld();
+    const lookUp = world.tool({ name: "search", effect: "pure", takes: "800ms" });
+    const model = world.model([{ calls: [search], ttft: "1s", tail: "2s" }, { text: "done" }]);
+    const trace = world.recorder();
+    const result = await world.run(async () => {
+      const turn = world.turn({ tools: [lookUp], trace });
+      const client = new OpenAI({ apiKey: "none", fetch: model.fetch, maxRetries: 0 });
+      const ended = await runChat(client, params, { turn }).result();
+      await turn.close();
+      return ended;
+    });
+    expect(result).toMatchObject({ ended: "answered", text: "done" });
+    const [declared] = model.asked[0]!.body.tools;
+    expect(declared.function).toEqual({ name: "search", parameters: { type: "object" } });
+    const [run] = trace.finish().spans.filter(({ kind }) => kind === "tool-call");
+    expect(run!.endUs - run!.startUs).toBe(800_000);
   });
 
   it("starts a tool before the message is over", async () => {

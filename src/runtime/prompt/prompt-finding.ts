@@ -1,5 +1,6 @@
 /** What is wrong with a prompt before it is sent: each finding names the part, and the byte where it has one. */
 import { ManxError } from "../../core/index.ts";
+import { declaredTool } from "./declared-tool.ts";
 import { nameOf, type PromptPart, textOf } from "./prompt-part.ts";
 import { utf8Bytes } from "./utf8-bytes.ts";
 import { volatileTexts } from "./volatile-text.ts";
@@ -32,9 +33,10 @@ export function staticFindings(parts: readonly PromptPart[]): PromptFinding[] {
       return part.kind === "tools" && part.stability === "turn" ? [turnTools(part)] : [];
     }
     if (part.kind !== "tools") return volatileFindings(nameOf(part), "", textOf(part));
-    return part.tools.flatMap((tool) =>
-      volatileFindings(nameOf(part), tool.name, tool.description ?? ""),
-    );
+    return part.tools.flatMap((tool, i) => {
+      const { name, description } = declaredTool(tool, `${nameOf(part)}[${i}]`);
+      return volatileFindings(nameOf(part), name, description);
+    });
   });
 }
 

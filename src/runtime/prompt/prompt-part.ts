@@ -9,6 +9,7 @@
 
 export type Stability = "static" | "session" | "turn";
 
+/** The plain form of a tool. Those of OpenAI, Anthropic, MCP and `toolDeclarations` will do as well. */
 export interface PromptTool {
   readonly name: string;
   readonly description?: string;
@@ -31,7 +32,7 @@ interface Named {
 }
 
 export type PromptPart =
-  | (Named & { readonly kind: "tools"; readonly tools: readonly PromptTool[] })
+  | (Named & { readonly kind: "tools"; readonly tools: readonly (PromptTool | object)[] })
   | (Named & { readonly kind: "system"; readonly text: string })
   | (Named & { readonly kind: "documents"; readonly documents: readonly PromptDocument[] })
   /** What was said so far, in order. It only ever grows. */

@@ -4,10 +4,11 @@
  * messages of the caller.
  */
 import type { CacheFormat, LifetimeName } from "../../policy/index.ts";
+import { type DeclaredTool, declaredTool } from "./declared-tool.ts";
 import {
+  nameOf,
   type PromptMessage,
   type PromptPart,
-  type PromptTool,
   type Stability,
   stabilityOf,
   stableFirst,
@@ -24,7 +25,7 @@ export interface MarkPlace {
 }
 
 export interface WrittenPrompt {
-  readonly tools: readonly PromptTool[];
+  readonly tools: readonly DeclaredTool[];
   /** One text each for static and session; those that are empty are left out. */
   readonly system: readonly { readonly text: string; readonly stability: Stability }[];
   readonly messages: readonly PromptMessage[];
@@ -56,7 +57,7 @@ export function arrange(parts: readonly PromptPart[]): WrittenPrompt {
   const input = parts.find((part) => part.kind === "input")?.text ?? "";
   const last = [passing, input].filter((text) => text !== "");
   return {
-    tools: tools.flatMap((part) => sortedTools(part.tools)),
+    tools: tools.flatMap(sortedTools),
     system,
     messages: [
       ...parts.flatMap((part) => (part.kind === "history" ? part.messages : [])),
@@ -66,13 +67,14 @@ export function arrange(parts: readonly PromptPart[]): WrittenPrompt {
   };
 }
 
-function sortedTools(tools: readonly PromptTool[]): PromptTool[] {
-  return [...tools].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+function sortedTools(part: PromptPart & { readonly kind: "tools" }): DeclaredTool[] {
+  const tools = part.tools.map((tool, i) => declaredTool(tool, `${nameOf(part)}[${i}]`));
+  return tools.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
 }
 
 /** @returns what of the body is prompt, without marks. */
 export function writePrompt(format: CacheFormat, prompt: WrittenPrompt): Json {
-  const tools = prompt.tools.map((tool) => writeTool(format, tool));
+  const tools = prompt.tools.map((tool) => tool.write(format));
   const texts = prompt.system.map(({ text }) => text);
   const system = texts.join(BETWEEN);
   const some = tools.length > 0 ? { tools } : {};
@@ -85,14 +87,6 @@ export function writePrompt(format: CacheFormat, prompt: WrittenPrompt): Json {
   }
   const first = system === "" ? [] : [{ role: "system", content: system }];
   return { ...some, messages: [...first, ...prompt.messages] };
-}
-
-function writeTool(format: CacheFormat, { name, description, parameters }: PromptTool): Json {
-  const said = description === undefined ? {} : { description };
-  const schema = parameters ?? { type: "object", properties: {} };
-  if (format === "anthropic-messages") return { name, ...said, input_schema: schema };
-  if (format === "openai-responses") return { type: "function", name, ...said, parameters: schema };
-  return { type: "function", function: { name, ...said, parameters: schema } };
 }
 
 /** Lifetimes by stability; the conversation's own are the session's. */
