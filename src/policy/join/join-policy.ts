@@ -4,13 +4,16 @@ export interface JoinPolicy {
   readonly join: "all" | { readonly k: number };
   /** µs from the start; then what is there counts, or nothing does. Infinite for none. */
   readonly withinUs: number;
-  /** At the deadline: whether what is there may do without the rest. Required branches it may never do without. */
+  /**
+   * At the deadline: whether what is there may do without the rest. Required branches it may never do without; optional ones
+   * have until then.
+   */
   readonly partial: boolean;
 }
 
 export interface JoinBranch {
   readonly name: string;
-  /** Without it there is no result. An optional one counts if it comes in time, and is never waited for by `all`. */
+  /** Without it there is no result. An optional one counts if it comes in time; `all` waits for it only if it is partial. */
   readonly required: boolean;
   /** A second attempt does no harm. */
   readonly hedges: boolean;

@@ -127,6 +127,9 @@ describe("a join", () => {
     expect(play(policy, [branch("a", 100), branch("b", 900)]).ending).toMatchObject({
       why: "deadline",
     });
+    const needed = [branch("web", 50), branch("a", 100, rest)];
+    expect(play(policy, needed).join.wallUs).toBe(100);
+    expect(play(policy, [...needed, branch("b", 900, rest)]).join.wallUs).toBe(500);
     expect(play(policy, [branch("b", 900, rest)]).ending).toMatchObject({ why: "deadline" });
     expect(play(policy, [branch("a", 100, rest)]).ending.kind).toBe("joined");
   });

@@ -191,14 +191,13 @@ export class Join {
   #finishIfEnough(nowUs: number): void {
     const ok = this.#count("ok");
     const open = this.#count("open");
-    const { join } = this.#policy;
+    const { join, partial } = this.#policy;
     const k = join === "all" ? 1 : join.k;
+    // The deadline of a partial join is for whoever is optional; and with none that is required, `all` waits for every branch.
+    const waitsForAll = partial || !this.#branches.some(({ required }) => required);
     if (ok + open < k) this.#finish({ kind: "failed", why: "too-few", branch: null }, nowUs);
     else if (this.#isMissing || ok < k) return;
-    // With none that is required, `all` waits for every branch.
-    else if (join !== "all" || open === 0 || this.#branches.some(({ required }) => required)) {
-      this.#finish({ kind: "joined" }, nowUs);
-    }
+    else if (join !== "all" || open === 0 || !waitsForAll) this.#finish({ kind: "joined" }, nowUs);
   }
 
   #timeIsUp(nowUs: number): void {

@@ -67,6 +67,13 @@ describe("a fan-out", () => {
       code: "MANX_FAN_OUT_FAILED",
       details: { why: "deadline" },
     });
+    // What is optional has until the deadline, though all that is required is in.
+    const optional = { web: { run: takes(50), required: true }, a: takes(100), b: takes(900) };
+    expect(await run(optional, { join })).toMatchObject({
+      values: { web: 50, a: 100 },
+      isPartial: true,
+      wallUs: 500 * MS,
+    });
     const whole = { deadline: "500ms", partial: false };
     await expect(run(branches, { join: whole })).rejects.toMatchObject({
       code: "MANX_FAN_OUT_FAILED",
