@@ -1,9 +1,11 @@
+import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { realClock } from "../clock/index.ts";
+import { newKey } from "../gateway/keys/index.ts";
 import { close, listen } from "../http/index.ts";
 import type { Io, IoSignal } from "./io.ts";
 import { makeProgram, runProgram } from "./program.ts";
@@ -119,6 +121,39 @@ describe("manx gateway", () => {
     expect(await started.done).toBe(2);
     expect(started.err).toContain(`error MANX_PORT_IN_USE`);
     expect(started.err).toContain(`127.0.0.1:${port}`);
+  });
+
+  it("follows the file of keys to where a new configuration says that it is", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "manx-cli-gateway-"));
+    const file = join(folder, "manx.config.jsonc");
+    const upstreams = [{ name: "u", url: await upstreamUrl(), format: "any" }];
+    const name = (keys: string): void => {
+      const gateway = { listen: { port: 0 }, upstreams, keys: { source: "file", path: keys } };
+      writeFileSync(file, JSON.stringify({ gateway }));
+    };
+    const write = (keys: string, ...records: object[]): void => {
+      const text = JSON.stringify({ version: 1, keys: records });
+      writeFileSync(join(folder, keys), text, { mode: 0o600 });
+    };
+    const { key, id, hash } = newKey((count) => randomBytes(count));
+    write("old.json");
+    write("new.json");
+    name("old.json");
+    const started = run("--config", file);
+    const url = await ready(started);
+    const status = async (): Promise<number> =>
+      (await fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${key}` } })).status;
+    expect(await status()).toBe(401);
+    name("new.json");
+    await says(started, "read again; changed keys.path");
+    write("new.json", { id, hash });
+    for (let i = 0; i < 800 && (await status()) !== 200; i += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    expect(await status()).toBe(200);
+    started.interrupt();
+    expect(await started.done).toBe(0);
+    rmSync(folder, { recursive: true });
   });
 
   it("runs by a file, by the new one when it changes, and by the old one when that is broken", async () => {

@@ -64,13 +64,18 @@ async function runAlone({ config, source, load, flags, io }: RunAloneOptions): P
   const { startConfigured } = await import("../gateway/index.ts");
   const { reloadNow, watchGatewayFiles } = await import("./gateway-reload.ts");
   let watch: GatewayReload | undefined;
+  let latest = config;
+  const loadAgain = async (): Promise<GatewayConfig> => {
+    latest = await load(undefined);
+    return latest;
+  };
   const gateway = await startConfigured(config, {
     clock: io.clock,
     ...(source !== undefined && { reload: () => reloadNow(watch) }),
     onNotice: (notice) => io.stderr.write(`${renderError(notice).replace(/^error/, "warning")}\n`),
   });
   report(gateway, flags, io);
-  const again = { keys: config.keys, io, load: () => reload(gateway, () => load(undefined)) };
+  const again = { keys: () => latest.keys, io, load: () => reload(gateway, loadAgain) };
   watch = source === undefined ? undefined : await watchGatewayFiles({ source, ...again });
   await interrupted(io.interrupt);
   watch?.stop();

@@ -25,7 +25,8 @@ export async function readSource(path: string): Promise<ConfigSource> {
 
 export interface GatewayReloadOptions {
   readonly source: ConfigSource;
-  readonly keys: GatewayConfig["keys"];
+  /** Of the configuration that was read last, in effect or not: what is wrong with it may be put right there. */
+  readonly keys: () => GatewayConfig["keys"];
   readonly io: Io;
   /** Reads the new one and runs by it, or rejects. */
   readonly load: () => Promise<ConfigDiff>;
@@ -34,7 +35,10 @@ export interface GatewayReloadOptions {
 export async function watchGatewayFiles(options: GatewayReloadOptions): Promise<GatewayReload> {
   const { source, keys, io, load } = options;
   const { path, stamp } = source;
-  const others = keys.source === "file" ? [keys.path] : [];
+  const others = (): string[] => {
+    const from = keys();
+    return from.source === "file" ? [from.path] : [];
+  };
   const say = (text: string): unknown => io.stderr.write(`gateway: ${text}\n`);
   let outcome: (() => ConfigDiff) | undefined;
   const onChange = (diff: ConfigDiff): void => {
@@ -50,8 +54,8 @@ export async function watchGatewayFiles(options: GatewayReloadOptions): Promise<
     io.stderr.write(`${renderError(error)}\ngateway: runs on as before\n`);
   };
   const watch = new ConfigWatch(
-    { paths: [path, ...others], clock: io.clock, load, onChange, onError },
-    others.length === 0 ? stamp : `${stamp} ${await stampOf(others)}`,
+    { paths: () => [path, ...others()], clock: io.clock, load, onChange, onError },
+    others().length === 0 ? stamp : `${stamp} ${await stampOf(others())}`,
   );
   const ignore = io.onSignal("hangup", () => void watch.reload());
   return {

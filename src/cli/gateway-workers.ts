@@ -38,13 +38,18 @@ export async function superviseGateway(options: GatewayWorkersOptions): Promise<
   const warn = (notice: ManxError): unknown => io.stderr.write(`${warningText(notice)}\n`);
   for (const notice of shareNotices(config)) say(`warning: ${notice}`);
   let watch: GatewayReload | undefined;
+  let latest = config;
+  const loadAgain: LoadConfig = async (text) => {
+    latest = await load(text);
+    return latest;
+  };
   const supervisor = new Supervisor({
     clock: io.clock,
     config,
     fork: forkWorker,
     text: source?.text,
     readText: async () => (source === undefined ? undefined : readConfigText(source.path)),
-    load,
+    load: loadAgain,
     ...(source !== undefined && { reload: () => reloadNow(watch) }),
     onNotice: warn,
   });
@@ -60,7 +65,7 @@ export async function superviseGateway(options: GatewayWorkersOptions): Promise<
   await Promise.race([started, interrupted(io.interrupt)]);
   if (!io.interrupt.aborted) {
     report(await started, supervisor, options);
-    const again = { keys: config.keys, io, load: () => supervisor.reload() };
+    const again = { keys: () => latest.keys, io, load: () => supervisor.reload() };
     if (source !== undefined) watch = await watchGatewayFiles({ source, ...again });
     await interrupted(io.interrupt);
   }

@@ -22,7 +22,7 @@ interface World {
   pass(seconds: number): Promise<void>;
 }
 
-async function watching(load = () => readFile(path, "utf8")): Promise<World> {
+async function watching(load = () => readFile(path, "utf8"), paths = () => [path]): Promise<World> {
   const clock = new SimClock();
   const seen: string[] = [];
   const checked = async (): Promise<string> => {
@@ -32,13 +32,13 @@ async function watching(load = () => readFile(path, "utf8")): Promise<World> {
   };
   const watch = new ConfigWatch(
     {
-      paths: [path],
+      paths,
       load: checked,
       clock,
       onChange: (text) => seen.push(text),
       onError: (error) => seen.push(`${error.code} ${error.where}`),
     },
-    await stampOf([path]),
+    await stampOf(paths()),
   );
   const pass = async (seconds: number): Promise<void> => {
     for (let i = 0; i < seconds; i += 1) {
@@ -64,6 +64,27 @@ describe("a watched configuration", () => {
     expect(seen).toEqual(["2"]);
     await pass(3);
     expect([seen, watch.counts]).toEqual([["2"], { loaded: 1, failed: 0 }]);
+    watch.stop();
+  });
+
+  it("is followed to the files that it names, and once more for what they were meanwhile", async () => {
+    const [first, second] = [join(folder, "first"), join(folder, "second")];
+    await Promise.all([writeFile(first, "a"), writeFile(second, "b"), writeFile(path, first)]);
+    let named = first;
+    const load = async (): Promise<string> => {
+      named = await readFile(path, "utf8");
+      return readFile(named, "utf8");
+    };
+    const { watch, seen, pass } = await watching(load, () => [path, named]);
+    await writeFile(path, second);
+    await pass(5);
+    expect(seen).toEqual(["b", "b"]);
+    await writeFile(second, "c");
+    await pass(3);
+    expect(seen).toEqual(["b", "b", "c"]);
+    await writeFile(first, "nobody looks");
+    await pass(3);
+    expect(seen).toHaveLength(3);
     watch.stop();
   });
 

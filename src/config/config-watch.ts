@@ -10,8 +10,8 @@ import type { Cancel, Clock } from "../clock/index.ts";
 import { type ManxError, toManxError, US_PER_S } from "../core/index.ts";
 
 export interface ConfigWatchOptions<Value> {
-  /** The file and what it is made of, such as a file of keys. */
-  readonly paths: readonly string[];
+  /** The file and what it is made of, such as a file of keys: asked anew each time, since the file itself says which. */
+  readonly paths: () => readonly string[];
   /** Reads and checks; rejects if anything is wrong. */
   readonly load: () => Promise<Value>;
   readonly clock: Clock;
@@ -73,9 +73,12 @@ export class ConfigWatch<Value> {
   async #load(): Promise<void> {
     const { paths, load, onChange, onError } = this.#options;
     try {
+      const before = paths();
       // Before it is read: what changes meanwhile is seen at the next look.
-      this.#known = await stampOf(paths);
+      this.#known = await stampOf(before);
       const value = await load();
+      // A file that is new here may have changed since it was read: it is read once more.
+      if (before.join("\n") !== paths().join("\n")) this.#known = UNSURE;
       if (this.#stopped) return;
       onChange(value);
       this.counts.loaded += 1;
@@ -93,13 +96,16 @@ export class ConfigWatch<Value> {
   }
 
   async #look(): Promise<void> {
-    const stamp = await stampOf(this.#options.paths);
+    const stamp = await stampOf(this.#options.paths());
     const isStill = stamp === this.#seen;
     this.#seen = stamp;
     if (isStill && stamp !== this.#known) await this.reload();
     this.#plan();
   }
 }
+
+/** No file has this stamp. */
+const UNSURE = "";
 
 /** What differs when a file has been written or replaced. A file that is not there has a stamp too. */
 export async function stampOf(paths: readonly string[]): Promise<string> {
