@@ -7,8 +7,8 @@ import type { Reception } from "./reception.ts";
 export interface CallRunEvents {
   /** The first attempt is on its way. */
   onSent(nowUs: number): void;
-  /** Of the first attempt that has one. */
-  onFirstHead(nowUs: number): void;
+  /** Of the first attempt that has one, be it a refusal. */
+  onFirstHead(upstream: string, nowUs: number): void;
   /** The model's first output. */
   onContent(ttftUs: number, isStream: boolean): void;
   /** Of the stream that is delivered. @param atUs on the clock that stands still while the client holds up. */

@@ -305,10 +305,11 @@ export class CallRun implements ReceptionEvents {
   }
 
   #noteHead(number: number, nowUs: number): void {
-    this.#seen.head(number, this.#running.get(number)?.reception.rawHeaders);
-    if (this.#hasHead) return;
+    const running = this.#running.get(number);
+    this.#seen.head(number, running?.reception.rawHeaders);
+    if (this.#hasHead || running === undefined) return;
     this.#hasHead = true;
-    this.#events.onFirstHead(nowUs);
+    this.#events.onFirstHead(running.line.upstream.name, nowUs);
   }
 
   read(number: number, nowUs: number, isProgress: boolean, isThinking: boolean): void {

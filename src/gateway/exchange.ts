@@ -64,6 +64,7 @@ export interface Arrival {
   readonly receivedUs: number;
   readonly visitor: Visitor;
   readonly identity: CallIdentity;
+  readonly client: string | undefined;
 }
 
 export class Exchange implements GuardedSide {
@@ -93,6 +94,7 @@ export class Exchange implements GuardedSide {
       receivedUs: arrival.receivedUs,
       route: arrival.route.name,
       tenant: arrival.visitor.tenant,
+      client: arrival.client,
     });
     context.seeing.requestBegins();
     this.#delivery = new Delivery(response, {
@@ -229,8 +231,12 @@ export class Exchange implements GuardedSide {
     this.#notes.sentUs = nowUs;
   }
 
-  onFirstHead(nowUs: number): void {
+  onFirstHead(upstream: string, nowUs: number): void {
     this.#notes.headUs = nowUs;
+    const { route, receivedUs, identity } = this.#arrival;
+    if (identity.isWarmUp === true) return;
+    const labels = [route.name, this.#intent!.model.name, upstream] as const;
+    this.#context.seeing.firstHead(labels, nowUs - receivedUs);
   }
 
   onContent(ttftUs: number, isStream: boolean): void {

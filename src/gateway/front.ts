@@ -12,7 +12,7 @@ import { type Arrival, Exchange, type ExchangeContext } from "./exchange.ts";
 import type { Fleet } from "./fleet.ts";
 import type { BudgetLedger, KeyRing } from "./keys/index.ts";
 import { findRoute, guessDialect } from "./routes.ts";
-import { type CallIdentity, CallNotes, NONE } from "./seeing/index.ts";
+import { CallNotes, NONE } from "./seeing/index.ts";
 import type { Upstream } from "./upstream.ts";
 import { ANYONE, KeyVisitor, type Visitor } from "./visitor.ts";
 
@@ -92,18 +92,19 @@ export class Front {
     if (this.#leaving) response.shouldKeepAlive = false;
     if (method === "GET" && this.#answerItself(url, response)) return;
     const identity = this.#context.seeing.identify(request.headers);
+    const client = request.socket.remoteAddress?.replace(MAPPED_IPV4, "");
     let arrival: Arrival;
     let body: number;
     try {
       const route = findRoute(method, url);
       this.#refuseCircle(request);
       refuseEncoded(request.headers);
-      arrival = { route, receivedUs, visitor: this.#admit(request), identity };
+      arrival = { route, receivedUs, visitor: this.#admit(request), identity, client };
       if (this.#listModels(arrival, url, response)) return;
       body = this.#reserveBody(request);
     } catch (thrown) {
       const dialect = guessDialect(url, request.headers["anthropic-version"]);
-      this.#refuse(response, toManxError(thrown), dialect, { identity, receivedUs });
+      this.#refuse(response, toManxError(thrown), dialect, { identity, receivedUs, client });
       return;
     }
     this.#forward(request, response, arrival, body);
@@ -230,7 +231,7 @@ export class Front {
     response: ServerResponse,
     error: ManxError,
     dialect: ErrorDialect,
-    seen: { readonly identity: CallIdentity; readonly receivedUs: number },
+    seen: Pick<Arrival, "identity" | "receivedUs" | "client">,
   ): void {
     const { clock, seeing } = this.#context;
     answerEnd(response, ownEnd(error, dialect, ["x-request-id", seen.identity.requestId]));
@@ -253,6 +254,9 @@ export class Front {
     );
   }
 }
+
+/** How a socket for both families writes the address of an IPv4 client. */
+const MAPPED_IPV4 = /^::ffff:(?=\d+\.)/i;
 
 /** As the APIs list one; `created` is not known of a name. */
 function modelObject(id: string): object {

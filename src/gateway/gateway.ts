@@ -99,6 +99,7 @@ class RunningGateway implements Gateway {
       state: () => ({
         nowUs: clock.nowUs(),
         upstreams: this.#upstreams(),
+        retired: this.#retired,
         models: this.#wiring.routes.all,
         admission: this.#admission?.snapshot(),
         shared: this.shared(),

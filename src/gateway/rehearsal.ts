@@ -68,7 +68,7 @@ function stagedConfig(config: GatewayConfig, upstream: string): GatewayConfig {
     ...staged,
     policies: { default: policy },
     admission: config.admission,
-    log: { access: config.log.access === "off" ? "off" : { path: devNull } },
+    log: { ...config.log, access: config.log.access === "off" ? "off" : { path: devNull } },
     limits: { ...config.limits, graceUs: 0, drainUs: 0 },
   };
 }

@@ -71,7 +71,7 @@ export function simpleConfig(options: SimpleOptions): GatewayConfig {
     admission: null,
     keys: { source: "none" },
     prices: null,
-    log: { access: "off" },
+    log: { access: "off", client: false },
     otlp: null,
     state: null,
     guardrails: [],

@@ -41,6 +41,8 @@ export class Upstream {
   readonly credentials: HeaderList | null;
   readonly #places: readonly Place[];
   readonly #replicas: ReplicaSet | undefined;
+  /** Attempts that have a seat. */
+  inFlight = 0;
   /** Places that an operator has taken out. */
   readonly #drained = new Set<number>();
 
@@ -94,11 +96,13 @@ export class Upstream {
     if (this.isDrained) return undefined;
     if (this.#replicas === undefined) {
       const { pool, prefix } = this.#places[0]!;
+      this.inFlight += 1;
       return { pool, prefix, placement: undefined };
     }
     const placement = this.#replicas.pick(request);
     if (placement === undefined) return undefined;
     const { pool, prefix } = this.#places[placement.replica]!;
+    this.inFlight += 1;
     return { pool, prefix, placement };
   }
 
@@ -107,6 +111,7 @@ export class Upstream {
   }
 
   end({ placement }: Seat, outcome: ReplicaOutcome): void {
+    this.inFlight -= 1;
     if (placement !== undefined) this.#replicas!.end(placement, outcome);
   }
 

@@ -44,6 +44,22 @@ describe("stream metrics", () => {
     expect(await metric(gateway, `manx_gateway_stalls_total${CHAT}`)).toBe(0);
   });
 
+  it("show what is under way at an upstream, and its TTFB, before the answer has ended", async () => {
+    const { chatUrl, gateway } = await liveGateway(() => [
+      { bytes: EVENT_STREAM_HEAD + chunk(chatText("a")).toString() },
+      { afterMs: 400, bytes: chunk(chatText("", "stop") + CHAT_DONE) + LAST_CHUNK },
+    ]);
+    const made = call(chatUrl);
+    await made.head;
+    expect(await metric(gateway, "manx_gateway_upstream_in_flight")).toBe(1);
+    expect(await metric(gateway, `manx_gateway_ttfb_seconds_count${CHAT}`)).toBe(1);
+    expect(await metric(gateway, `manx_gateway_e2e_seconds_count${CHAT}`)).toBe(0);
+    await made.ended;
+    await until(() => gateway.inFlight() === 0);
+    expect(await metric(gateway, "manx_gateway_upstream_in_flight")).toBe(0);
+    expect(await metric(gateway, `manx_gateway_ttfb_seconds_count${CHAT}`)).toBe(1);
+  });
+
   it("leave out what a caller has marked as warm-up, and count it apart", async () => {
     const { chatUrl, gateway } = await liveGateway(() => stream([0, chatText("a")], end));
     await answer(chatUrl, { headers: { "x-manx-purpose": "warm-up" } });

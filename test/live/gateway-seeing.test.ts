@@ -119,6 +119,20 @@ describe("the access log", () => {
     expect(line.ttft_ms).toBeGreaterThan(0);
     expect(line.e2e_ms).toBeGreaterThanOrEqual(line.ttft_ms);
     expect(refused).toMatchObject({ outcome: "refused", error: "MANX_ROUTE_UNKNOWN", status: 404 });
+    expect(text).not.toContain('"client"');
+  });
+
+  it("has the address that a request came from only where that is wanted", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "manx-access-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const path = join(folder, "access.jsonl");
+    const { gateway, url } = await failingOver({ log: { access: path, client: true } });
+    await answer(url, { body: ASK, headers: { "x-forwarded-for": "192.0.2.9" } });
+    await answer(`${gateway.url}/v1/nothing`);
+    await until(async () => (await metric(gateway, "manx_gateway_access_log_lines_total")) === 2);
+    const lines = readFileSync(path, "utf8").trim().split("\n");
+    const clients = lines.map((line) => (JSON.parse(line) as { client: string }).client);
+    expect(clients).toEqual(["127.0.0.1", "127.0.0.1"]);
   });
 
   it("that cannot be written costs lines and no request", async () => {

@@ -238,7 +238,7 @@ const PROPS: readonly [string, Partial<GatewayConfig>][] = [
   // A disk that is always full, where the system has one.
   [
     "an access log on a full disk",
-    { log: { access: existsSync("/dev/full") ? { path: "/dev/full" } : "off" } },
+    { log: { access: existsSync("/dev/full") ? { path: "/dev/full" } : "off", client: false } },
   ],
   [
     "a collector of traces that is not there",

@@ -60,6 +60,7 @@ export function sampleRecord(changes: Partial<CallRecord> = {}): CallRecord {
     model: "smart",
     modelAsked: "smart",
     upstream: "b",
+    client: "192.0.2.7",
     tenant: "team-a",
     lane: "short",
     isStream: true,

@@ -140,6 +140,8 @@ export type KeysConfig =
 export interface LogConfig {
   /** Access log as JSON lines: nowhere, to stdout, or to a file. */
   readonly access: "off" | "stdout" | { readonly path: string };
+  /** With the address that each request came from. */
+  readonly client: boolean;
 }
 
 export interface OtlpConfig {

@@ -77,7 +77,13 @@ export const gatewaySchema = z.strictObject({
   keys: keys.default({ source: "none" }).describe("who may call"),
   prices: priceTableSchema.nullable().default(null).describe("for budgets in money"),
   log: z
-    .strictObject({ access: z.union([z.enum(["off", "stdout"]), path]).default("off") })
+    .strictObject({
+      access: z.union([z.enum(["off", "stdout"]), path]).default("off"),
+      client: z
+        .boolean()
+        .default(false)
+        .describe("with the address that the request came from, which may be personal data"),
+    })
     .prefault({}),
   otlp: z
     .strictObject({

@@ -52,7 +52,7 @@ export function resolveGateway(reader: WrittenReader): GatewayConfig {
     admission: written.admission && admissionOf(reader, written.admission),
     keys: keys.source === "file" ? { ...keys, path: reader.filePath(keys.path) } : keys,
     prices: written.prices,
-    log: { access: accessOf(reader, log.access) },
+    log: { access: accessOf(reader, log.access), client: log.client },
     otlp: otlp && otlpOf(reader, otlp),
     state: written.state === null ? null : reader.secret(written.state, ["state"]),
     guardrails: written.guardrails.map((one, i) => guardrailOf(reader, one, ["guardrails", i])),

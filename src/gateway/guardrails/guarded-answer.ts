@@ -123,8 +123,8 @@ export class GuardedAnswer implements CallRunEvents {
     this.#next.onSent(nowUs);
   }
 
-  onFirstHead(nowUs: number): void {
-    this.#next.onFirstHead(nowUs);
+  onFirstHead(upstream: string, nowUs: number): void {
+    this.#next.onFirstHead(upstream, nowUs);
   }
 
   onContent(ttftUs: number, isStream: boolean): void {

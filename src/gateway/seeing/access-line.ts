@@ -4,8 +4,11 @@ import { US_PER_MS } from "../../core/index.ts";
 import type { ConnectionMarks } from "../transport/connection-marks.ts";
 import { type AttemptSeen, type CallRecord, queuedUs } from "./call-record.ts";
 
-/** @returns without the line's end. What did not happen has no key. */
-export function accessLine(record: CallRecord): string {
+/**
+ * @param showsClient the address that it came from as well.
+ * @returns without the line's end. What did not happen has no key.
+ */
+export function accessLine(record: CallRecord, showsClient: boolean): string {
   const { receivedUs, trace, usage, stream, guard, cacheBreak } = record;
   const since = (us: number | undefined): number | undefined =>
     us === undefined ? undefined : toMs(us - receivedUs);
@@ -19,6 +22,7 @@ export function accessLine(record: CallRecord): string {
     model_asked: record.modelAsked === record.model ? undefined : record.modelAsked,
     upstream: record.upstream,
     tenant: record.tenant,
+    client: showsClient ? record.client : undefined,
     lane: record.lane,
     stream: record.isStream,
     warm_up: record.isWarmUp,

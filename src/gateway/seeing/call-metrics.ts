@@ -163,13 +163,18 @@ export class CallMetrics implements CallListener {
     this.#attempts = attemptFamilies(page);
   }
 
+  /** An upstream has begun to answer. */
+  firstHead(labels: readonly [string, string, string], ttfbUs: number): void {
+    this.#times.ttfb.record(this.#call.at(...labels), ttfbUs);
+  }
+
   /** The model has begun to answer a stream; its other figures come with its end. */
   firstOutput(labels: readonly [string, string, string], ttftUs: number, link: ExemplarLink): void {
     this.#times.ttft.record(this.#call.at(...labels), ttftUs, link);
   }
 
   callEnds(record: CallRecord): void {
-    const { route, model, upstream, receivedUs, headUs } = record;
+    const { route, model, upstream, receivedUs } = record;
     const { requests, refused, heldSeconds, bodyBytes, warmUps } = this.#calls;
     if (record.isWarmUp === true) {
       warmUps.add(warmUps.book.at(route, model));
@@ -179,7 +184,6 @@ export class CallMetrics implements CallListener {
     requests.add(requests.book.at(route, model, String(record.status), record.outcome));
     if (record.outcome === "refused") refused.add(refused.book.at(reasonOf(record)));
     this.#times.e2e.record(index, record.endedUs - receivedUs, linkOf(record));
-    if (headUs !== undefined) this.#times.ttfb.record(index, headUs - receivedUs);
     if (record.heldUs > 0) heldSeconds.add(heldSeconds.book.at(route), record.heldUs / US_PER_S);
     bodyBytes.add(bodyBytes.book.at("request"), record.requestBytes);
     bodyBytes.add(bodyBytes.book.at("response"), record.responseBytes);

@@ -20,6 +20,7 @@ export interface NotedArrival {
   /** Name of the route. */
   readonly route: string;
   readonly tenant: string;
+  readonly client: string | undefined;
 }
 
 /** What is known of it at its end. */
@@ -101,7 +102,7 @@ export class CallNotes {
 
   record(end: NotedEnd): CallRecord {
     const { arrival } = this;
-    const { identity, receivedUs, route, tenant } = arrival;
+    const { identity, receivedUs, route, tenant, client } = arrival;
     const { intent, attempts, stream } = end;
     const parts = attempts.filter((_, at) => isPassedOn(attempts, at));
     return {
@@ -121,6 +122,7 @@ export class CallNotes {
       modelAsked: intent?.modelAsked.slice(0, MODEL_CHARS_MAX) ?? "",
       upstream: (parts[0] ?? attempts.at(-1))?.upstream ?? NONE,
       tenant,
+      client,
       lane: this.lane,
       isStream: intent?.isStream ?? false,
       status: this.status,

@@ -33,6 +33,8 @@ export interface CallRecord extends CallIdentity {
   /** Of the attempt whose answer the caller has, or the first part of it; else of the last one; "none" without any. */
   readonly upstream: string;
   readonly tenant: string;
+  /** Address at the other end of the connection: of a proxy, if one stands before the gateway. */
+  readonly client: string | undefined;
   readonly lane: string | undefined;
   readonly isStream: boolean;
   /** 0 if no head was sent. */

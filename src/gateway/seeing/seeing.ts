@@ -46,7 +46,10 @@ export class Seeing {
   readonly #traceCounts: TraceCounts = { sent: 0, dropped: 0, rejected: 0 };
   readonly #reloads = { ok: 0, failed: 0 };
   readonly #modelsInFlight = new Map<string, number>();
-  #config: Pick<GatewayConfig, "log" | "otlp"> = { log: { access: "off" }, otlp: null };
+  #config: Pick<GatewayConfig, "log" | "otlp"> = {
+    log: { access: "off", client: false },
+    otlp: null,
+  };
   #log: LineLog | undefined;
   #exporter: TraceExporter | undefined;
   readonly #leaving = new Set<Promise<void>>();
@@ -101,6 +104,10 @@ export class Seeing {
     this.#modelsInFlight.set(model, (this.#modelsInFlight.get(model) ?? 0) + 1);
   }
 
+  firstHead(labels: readonly [string, string, string], ttfbUs: number): void {
+    this.#metrics.firstHead(labels, ttfbUs);
+  }
+
   firstOutput(labels: readonly [string, string, string], ttftUs: number, link: ExemplarLink): void {
     this.#metrics.firstOutput(labels, ttftUs, link);
   }
@@ -136,7 +143,7 @@ export class Seeing {
 
   #tell(record: CallRecord): void {
     this.#metrics.callEnds(record);
-    this.#log?.write(accessLine(record));
+    this.#log?.write(accessLine(record, this.#config.log.client));
     this.#exporter?.callEnds(record);
   }
 

@@ -13,6 +13,8 @@ import type { MetricPage } from "./metric-page.ts";
 export interface GatewayState {
   readonly nowUs: number;
   readonly upstreams: readonly Upstream[];
+  /** Those of earlier configurations that may still have requests. */
+  readonly retired: readonly Upstream[];
   readonly models: readonly ModelRoute[];
   readonly admission: AdmissionSnapshot | undefined;
   /** null: nothing is shared with other gateways. */
@@ -23,6 +25,7 @@ const TENANTS_MAX = 100;
 
 export function addStateMetrics(page: MetricPage, state: () => GatewayState): void {
   addConnections(page, state);
+  addInFlight(page, state);
   addTargets(page, state);
   addBudgets(page, state);
   addAdmission(page, state);
@@ -66,6 +69,18 @@ const STAGES = [
 ] as const;
 
 const BREAKER_STATES = { closed: 0, "half-open": 1, open: 2 } as const;
+
+/** A reload that changes an upstream makes another one of its name; its open attempts are counted all the same. */
+function addInFlight(page: MetricPage, state: State): void {
+  page.read("upstream_in_flight", "Attempts that are under way, by upstream", ["upstream"], () => {
+    const { upstreams, retired } = state();
+    const counts = new Map(upstreams.map(({ name, inFlight }) => [name, inFlight]));
+    for (const { name, inFlight } of retired) {
+      if (inFlight > 0) counts.set(name, (counts.get(name) ?? 0) + inFlight);
+    }
+    return Array.from(counts, ([name, count]): Reading => [[name], count]);
+  });
+}
 
 function addTargets(page: MetricPage, state: State): void {
   const labels = ["model", "upstream", "target"];
