@@ -72,6 +72,8 @@ export interface GatewayParts {
   readonly onNotice?: (notice: ManxError) => void;
   /** Longest that a request waits for the shared state. Default 20 ms. */
   readonly stateDeadlineUs?: number;
+  /** Shares its port with no other worker process, whatever port that is. Default false. */
+  readonly listensAlone?: boolean;
   /** The processes that it is one of. Default: it is alone. */
   readonly fleet?: Fleet;
   /** Where budgets are kept; default beside the file of keys. */

@@ -12,13 +12,8 @@ import { Front, type FrontContext } from "./front.ts";
 import type { Gateway, GatewayConnections, GatewayParts } from "./gateway-contract.ts";
 import { type GatewayReport, gatewayReport } from "./gateway-report.ts";
 import { GuardSet } from "./guardrails/index.ts";
-import {
-  BudgetKeeper,
-  BudgetLedger,
-  type BudgetStore,
-  KeyRing,
-  readKeyFile,
-} from "./keys/index.ts";
+import { keyRingOf } from "./key-ring-of.ts";
+import { BudgetKeeper, BudgetLedger, type BudgetStore, type KeyRing } from "./keys/index.ts";
 import type { GatewayLimits } from "./limits.ts";
 import { rehearse } from "./rehearsal.ts";
 import { Seeing } from "./seeing/index.ts";
@@ -35,6 +30,8 @@ export interface GatewayOptions extends SimpleOptions {
 
 /** For clients to read the error that ends their stream when the gateway goes. */
 const READ_ERROR_US = US_PER_S;
+/** A message between two processes of a busy machine. */
+const DEALT_US = 300_000;
 /** Tells the gateways of one process apart. */
 let gatewaysMade = 0;
 
@@ -52,7 +49,8 @@ export async function startConfigured(
 ): Promise<Gateway> {
   const { rehearsal: calls } = config.listen;
   if (calls > 0) {
-    const start = (staged: GatewayConfig): Promise<Gateway> => startConfigured(staged);
+    const start = (staged: GatewayConfig): Promise<Gateway> =>
+      startConfigured(staged, { listensAlone: true });
     await rehearse(config, { calls, clock: parts.clock ?? realClock, start });
   }
   const running = new RunningGateway(config, parts);
@@ -126,7 +124,8 @@ class RunningGateway implements Gateway {
     try {
       await this.#share();
       this.#front = new Front(await this.#context(this.#wiring));
-      this.url = await listen(this.#front.server, at);
+      const isAlone = this.#parts.listensAlone ?? false;
+      this.url = await listen(this.#front.server, { ...at, isAlone });
       await this.#openAdmin(config);
     } catch (thrown) {
       if (this.#front !== undefined) await close(this.#front.server, { cutOpen: true });
@@ -245,6 +244,7 @@ class RunningGateway implements Gateway {
       await clock.sleepUntil(clock.nowUs() + graceUs, impatience).catch(() => undefined);
     }
     const closed = close(front.server);
+    await this.#takeDealt();
     const cancels: Cancel[] = [];
     const cutAll = (): void => {
       front.cutAll();
@@ -263,6 +263,13 @@ class RunningGateway implements Gateway {
     await this.#letGo();
   }
 
+  /** Connections that the process in front had dealt out to this worker before it heard that it takes no more. */
+  async #takeDealt(): Promise<void> {
+    if (this.#parts.fleet === undefined) return;
+    const endUs = this.#clock.nowUs() + DEALT_US;
+    await this.#clock.sleepUntil(endUs, this.#impatience.signal).catch(() => undefined);
+  }
+
   /** Nothing is open any more. */
   async #letGo(): Promise<void> {
     await this.#admin?.close();
@@ -278,7 +285,7 @@ class RunningGateway implements Gateway {
   /** Runs by the wiring's configuration from here on. @throws what a file or a limit is at fault for; then all is as before. */
   async #context(wiring: Wiring): Promise<FrontContext> {
     const { config, routes } = wiring;
-    const keys = await keyRing(config);
+    const keys = await keyRingOf(config);
     const admission = this.#deskFor(config, keys);
     const guards = this.#guardsFor(wiring);
     try {
@@ -383,11 +390,6 @@ class RunningGateway implements Gateway {
   #pools() {
     return this.#upstreams().flatMap(({ pools }) => pools);
   }
-}
-
-async function keyRing({ keys }: GatewayConfig): Promise<KeyRing | null> {
-  if (keys.source === "none") return null;
-  return new KeyRing(keys.source === "inline" ? keys.keys : await readKeyFile(keys.path));
 }
 
 function nothingToRead(): Promise<never> {

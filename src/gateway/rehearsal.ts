@@ -32,7 +32,8 @@ const PROMPT = "Is what is compiled early compiled well? ".repeat(40);
 
 /**
  * @param calls most that are made.
- * @param start starts the gateway for it.
+ * @param start starts the gateway for it, on a port that no other worker process shares: among workers each one's calls
+ *   would be dealt out to the others, and those of real clients to a gateway that is only for show.
  */
 export async function rehearse(
   config: GatewayConfig,
@@ -44,7 +45,7 @@ export async function rehearse(
   let gateway: Gateway | undefined;
   let pool: Pool | undefined;
   try {
-    const upstream = await listen(server, { host: "127.0.0.1", port: 0 });
+    const upstream = await listen(server, { port: 0, isAlone: true });
     gateway = await start(stagedConfig(config, upstream));
     pool = new Pool(gateway.url, { connections: SIDE_BY_SIDE });
     await play(pool, calls, { counts, clock, endUs: startUs + TIME_US });

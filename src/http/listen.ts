@@ -8,6 +8,8 @@ export interface ListenOptions {
   readonly host?: string;
   /** 0 takes any free port. */
   readonly port: number;
+  /** Even in one of several worker processes, which otherwise share what any of them listens on. Default false. */
+  readonly isAlone?: boolean;
 }
 
 /**
@@ -26,7 +28,7 @@ export function listen(server: Server, options: ListenOptions): Promise<string> 
       reject(new ManxError("MANX_ADDRESS", { where, got: cause.code ?? cause.message, cause }));
     };
     server.once("error", onError);
-    server.listen({ host, port: options.port }, () => {
+    server.listen({ host, port: options.port, exclusive: options.isAlone ?? false }, () => {
       server.off("error", onError);
       const { address, port, family } = server.address() as AddressInfo;
       resolve(`http://${family === "IPv6" ? `[${address}]` : address}:${port}`);
