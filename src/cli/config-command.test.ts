@@ -76,10 +76,15 @@ describe("manx config check", () => {
 
   it("holds policies against the calls of an access log (golden scenario G3)", async () => {
     const log = join(folder, "access.jsonl");
-    const line = (ttftMs: number): string =>
-      JSON.stringify({ model: "m", stream: true, ttft_ms: ttftMs, attempts: [{}] });
-    const lines = Array.from({ length: 100 }, (_, i) => line(i < 67 ? 6_000 : 14_000));
-    await writeFile(log, [...lines, "no json", '{"model":"m"}'].join("\n"));
+    // Each has waited 20 s for a place before it was sent, which no limit of an attempt counts.
+    const line = (attempt: object): string =>
+      JSON.stringify({ model: "m", stream: true, attempts: [{ sent_ms: 20_000, ...attempt }, {}] });
+    const write = (...slow: object[]): Promise<void> => {
+      const fast = Array.from({ length: 67 }, () => line({ content_ms: 26_000 }));
+      const lines = slow.flatMap((attempt) => Array.from({ length: 33 }, () => line(attempt)));
+      return writeFile(log, [...fast, ...lines, "no json", '{"model":"m"}'].join("\n"));
+    };
+    await write({ content_ms: 34_000 });
     const config = (firstContent: string): string =>
       `{"gateway": {
         "upstreams": [{ "name": "a", "url": "https://a.example" }, { "name": "b", "url": "https://b.example" }],
@@ -92,7 +97,15 @@ describe("manx config check", () => {
     expect(bad.out).toContain("p99 14.0 s → 20.0 s, cost 1.33×");
     expect(bad.out).toContain("manx.config.jsonc:4:");
     const good = await run(config("30s"), ["check", file, "--observed", log]);
-    expect([good.code, good.out]).toEqual([0, "gateway: ok\n"]);
+    const n = "held against 100 streams of 1 model";
+    expect([good.code, good.out]).toEqual([0, `gateway: ok; ${n}\n`]);
+    // Under a time-out of 10 s nothing is seen to take longer: what it gave up has to count.
+    await write({ ended_ms: 30_001, end: "timeout_first_content" });
+    const censored = await run(config("10s"), ["check", file, "--observed", log]);
+    expect(censored.out).toContain("33.0 % of calls take longer than 10.0 s (n 100)");
+    await writeFile(log, line({ content_ms: 26_000 }).replace('"m"', '"other"'));
+    const other = await run(config("10s"), ["check", file, "--observed", log]);
+    expect(other.out).toBe("gateway: ok; the log has no stream of its models\n");
     await writeFile(log, "nothing");
     const none = await run(config("30s"), ["check", file, "--observed", log]);
     expect(none.err).toContain("MANX_TABLE_FORMAT");

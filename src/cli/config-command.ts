@@ -103,7 +103,7 @@ async function runCheck(file: string, flags: CheckFlags, io: Io): Promise<void> 
     ]);
   }
   if (flags.json === true) {
-    const entries = checked.map(([name, { errors, notices }]) => [name, { errors, notices }]);
+    const entries = checked.map(([name, { settings: _, ...told }]) => [name, told]);
     io.stdout.write(`${JSON.stringify({ file, sections: Object.fromEntries(entries) })}\n`);
   } else {
     for (const [name, one] of checked) io.stdout.write(checkText(name, one));
@@ -117,16 +117,23 @@ async function runCheck(file: string, flags: CheckFlags, io: Io): Promise<void> 
   });
 }
 
-function checkText(name: SectionName, { errors, notices }: CheckedSection): string {
+function checkText(name: SectionName, { errors, notices, observed }: CheckedSection): string {
   const shown = [
     ...errors.map(renderError),
     ...notices.map(({ level, error }) => renderError(error).replace(/^error/, level)),
   ];
   if (errors.length === 0) {
     const rest = notices.length === 0 ? "" : `, with ${notices.length} to look at`;
-    shown.push(`${name}: ok${rest}`);
+    shown.push(`${name}: ok${rest}${observed === undefined ? "" : heldAgainst(observed)}`);
   }
   return `${shown.join("\n")}\n`;
+}
+
+/** A verdict without its n would say as much of a log that has nothing to do with the file. */
+function heldAgainst({ calls, models }: { calls: number; models: number }): string {
+  if (calls === 0) return "; the log has no stream of its models";
+  const few = calls < 20 * models ? ": few to judge by" : "";
+  return `; held against ${calls} streams of ${models} ${models === 1 ? "model" : "models"}${few}`;
 }
 
 /** Those that the file has. One that holds none, or something else, is told of by the check of any. */

@@ -7,6 +7,8 @@ export interface CheckedSection {
   readonly notices: readonly { readonly level: "warning" | "note"; readonly error: ManxError }[];
   /** Each value in effect; none if there are errors. */
   readonly settings: readonly Setting[];
+  /** What the access log had to say of it. */
+  readonly observed?: { readonly calls: number; readonly models: number };
 }
 
 export interface SectionCheck {
@@ -68,5 +70,9 @@ async function checkGateway({
   const checked = await checkGatewayConfig(path, { env, observed: calls });
   if (checked.config === undefined) return { errors: checked.errors, notices: [], settings: [] };
   const missing = secrets ? missingSecrets(checked.config) : [];
-  return { errors: missing, notices: checked.notices, settings: checked.settings() };
+  const section = { errors: missing, notices: checked.notices, settings: checked.settings() };
+  if (calls === undefined) return section;
+  const known = checked.config.models.flatMap(({ name }) => calls.get(name) ?? []);
+  const models = checked.config.models.filter(({ name }) => calls.has(name));
+  return { ...section, observed: { calls: known.length, models: models.length } };
 }
