@@ -46,7 +46,7 @@ describe("a turn in a terminal", () => {
         "    join-wait 300 ms",
         "  orchestration ████                                         100 ms    10 %",
         "",
-        "  █ critical path  ▒ on it, waiting  ░ beside it",
+        "  █ critical path  ▒ on it, waiting  ░ in a child, or beside it",
         "  support (turn)                   ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░████     1.00 s",
         "    docs (retrieval)               ███                                    100 ms",
         "    gpt (model-call)                  ▒▒████████████                      400 ms",

@@ -2,7 +2,7 @@
  * One turn for a terminal: a bar for each phase, then the tree of spans against time with the critical path in it. What is
  * not known is said in words. Drawn from the turn document and nothing else.
  *
- *     █ on the critical path   ▒ on it, waiting   ░ ran beside it
+ *     █ on the critical path   ▒ on it, waiting   ░ in a child, or beside the path
  */
 import { formatUs } from "../core/index.ts";
 import { PHASES, type TurnRecord } from "../trace/index.ts";
@@ -93,7 +93,9 @@ function treeBlock(turn: TurnRecord, page: Page): string[] {
     ? Math.min(36, Math.floor(columns * 0.4))
     : columns - 2 - DURATION_WIDTH;
   const axisWidth = columns - 2 - nameWidth - DURATION_WIDTH - 1;
-  const key = hasAxis ? "█ critical path  ▒ on it, waiting  ░ beside it" : "* critical path";
+  const key = hasAxis
+    ? "█ critical path  ▒ on it, waiting  ░ in a child, or beside it"
+    : "* critical path";
   return [
     ink.dim(`  ${key}`),
     ...rows.map((row) => {
