@@ -42,16 +42,18 @@ export async function rehearse(
   const startUs = clock.nowUs();
   const server = createServer(answer);
   const counts = { calls: 0, failed: 0 };
+  const limit = clock.deadline(startUs + TIME_US);
   let gateway: Gateway | undefined;
   let pool: Pool | undefined;
   try {
     const upstream = await listen(server, { port: 0, isAlone: true });
     gateway = await start(stagedConfig(config, upstream));
     pool = new Pool(gateway.url, { connections: SIDE_BY_SIDE });
-    await play(pool, calls, { counts, clock, endUs: startUs + TIME_US });
+    await play(pool, calls, { counts, signal: limit.signal });
   } catch {
     counts.failed += 1;
   }
+  limit.cancel();
   await pool?.destroy();
   gateway?.cut();
   await gateway?.close();
@@ -61,14 +63,17 @@ export async function rehearse(
 
 type Start = (config: GatewayConfig) => Promise<Gateway>;
 
-/** The rules of the real one, without what reaches anybody: keys, logs, traces, shared state, checks. */
+/**
+ * The rules of the real one, without what reaches anybody: keys, logs, traces, shared state, checks; and without what tenants
+ * may spend, for which these calls would wait.
+ */
 function stagedConfig(config: GatewayConfig, upstream: string): GatewayConfig {
   const staged = simpleConfig({ upstream, preconnect: SIDE_BY_SIDE });
   const policy = config.policies[config.models[0]?.policy ?? "default"] ?? config.policies.default!;
   return {
     ...staged,
     policies: { default: policy },
-    admission: config.admission,
+    admission: config.admission && { ...config.admission, tenant: {}, tenants: {} },
     log: { ...config.log, access: config.log.access === "off" ? "off" : { path: devNull } },
     limits: { ...config.limits, graceUs: 0, drainUs: 0 },
   };
@@ -77,14 +82,10 @@ function stagedConfig(config: GatewayConfig, upstream: string): GatewayConfig {
 async function play(
   pool: Pool,
   calls: number,
-  {
-    counts,
-    clock,
-    endUs,
-  }: { counts: { calls: number; failed: number }; clock: Clock; endUs: number },
+  { counts, signal }: { counts: { calls: number; failed: number }; signal: AbortSignal },
 ): Promise<void> {
   const voice = async (): Promise<void> => {
-    while (counts.calls < calls && clock.nowUs() < endUs) {
+    while (counts.calls < calls && !signal.aborted) {
       counts.calls += 1;
       const body = requestBody(counts.calls % STREAM_EVERY === 0);
       const response = await pool.request({
@@ -92,6 +93,7 @@ async function play(
         path: "/v1/chat/completions",
         headers: { "content-type": "application/json" },
         body,
+        signal,
       });
       await response.body.dump();
       if (response.statusCode !== 200) counts.failed += 1;

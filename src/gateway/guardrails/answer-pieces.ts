@@ -52,7 +52,7 @@ const ANSWERS: Readonly<Record<string, string>> = {
 
 /** Whether the answers of a route are what models say. */
 export function isAnswerOf(route: string): boolean {
-  return route in ANSWERS;
+  return Object.hasOwn(ANSWERS, route);
 }
 
 /** @returns the text of a whole answer; undefined if it cannot be read. */
