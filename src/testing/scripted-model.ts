@@ -39,7 +39,7 @@ export class ScriptedModel {
 
   readonly fetch = async (
     input: Parameters<typeof fetch>[0],
-    init: RequestInit = {},
+    { signal, ...init }: RequestInit = {},
   ): Promise<Response> => {
     const request = new Request(input, { ...init, ...(init.body && { duplex: "half" }) } as object);
     const text = await request.text();
@@ -52,7 +52,7 @@ export class ScriptedModel {
       cancelledUs: undefined,
     };
     const number = this.#asked.push(asked);
-    return this.#answer(asked, number, init.signal ?? request.signal);
+    return this.#answer(asked, number, signal ?? request.signal);
   };
 
   async #answer(asked: Asked, number: number, signal: AbortSignal): Promise<Response> {
@@ -86,33 +86,41 @@ export class ScriptedModel {
     const left = new AbortController();
     const clock = this.#clock;
     let isOver = false;
+    let onAbort = (): void => {};
+    /** @returns false if it had ended before. */
+    const end = (): boolean => {
+      const isFirst = !isOver;
+      isOver = true;
+      signal.removeEventListener("abort", onAbort);
+      return isFirst;
+    };
+    const leave = (reason: unknown): boolean => {
+      if (!end()) return false;
+      asked.cancelledUs = clock.nowUs();
+      left.abort(reason);
+      return true;
+    };
     const body = new ReadableStream<Uint8Array>({
       start: (controller) => {
-        const leave = (reason: unknown): void => {
-          if (isOver) return;
-          isOver = true;
-          asked.cancelledUs = clock.nowUs();
-          left.abort(reason);
-          controller.error(reason);
+        const fail = (reason: unknown): void => {
+          if (leave(reason)) controller.error(reason);
         };
-        signal.addEventListener("abort", () => leave(signal.reason), { once: true });
         const finish = (how: () => void): void => {
-          if (isOver) return;
-          isOver = true;
-          how();
+          if (end()) how();
         };
+        onAbort = () => fail(signal.reason);
+        signal.addEventListener("abort", onAbort, { once: true });
+        if (signal.aborted) onAbort();
         const sink = {
           write: (text: string) => controller.enqueue(UTF8.encode(text)),
           end: () => finish(() => controller.close()),
           cut: () => finish(() => controller.error(new TypeError("terminated"))),
         };
-        playReply(reply, { number, format, clock, signal: left.signal }, sink).catch(() => {});
+        const playing = playReply(reply, { number, format, clock, signal: left.signal }, sink);
+        // A reply that cannot be played is told to who waits for it.
+        playing.catch((thrown: unknown) => finish(() => controller.error(thrown)));
       },
-      cancel: (reason) => {
-        isOver = true;
-        asked.cancelledUs = clock.nowUs();
-        left.abort(reason);
-      },
+      cancel: (reason) => void leave(reason),
     });
     return answer(body, 200, { "content-type": "text/event-stream", ...reply.headers });
   }

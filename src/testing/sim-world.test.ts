@@ -1,9 +1,10 @@
+import { getEventListeners } from "node:events";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
 import { modelFetch } from "../runtime/index.ts";
 import { turnRecord } from "../trace/index.ts";
-import { ScriptedModel, SimWorld } from "./index.ts";
+import { ScriptedModel, type ScriptedReply, SimWorld } from "./index.ts";
 
 const MS = 1_000;
 const ASK = {
@@ -137,6 +138,36 @@ describe("a simulated world", () => {
     };
     expect(await play(3)).toBe(await play(3));
     expect(await play(3)).not.toBe(await play(4));
+  });
+
+  it("fails a call whose reply cannot be played, in place of an answer that never ends", async () => {
+    const world = new SimWorld();
+    const ask = (reply: ScriptedReply) => {
+      const { fetch } = world.model([reply]);
+      const init = { method: "POST", body: '{"stream":true}' };
+      return world.run(async () => (await fetch("http://m/v1/messages", init)).text());
+    };
+    await expect(ask({ text: "a b", gap: "5 parsecs" })).rejects.toMatchObject({
+      code: "MANX_DURATION",
+    });
+    const before = () => Promise.reject(new Error("it did not begin"));
+    await expect(ask({ text: "a b", before })).rejects.toThrow("it did not begin");
+  });
+
+  it("ends a stream for a caller that had left before it began, and follows no signal after its end", async () => {
+    const world = new SimWorld();
+    const model = world.model([{ text: "a b", gap: "1s" }]);
+    const gone = new AbortController();
+    const ask = async (signal: AbortSignal) => {
+      const init = { method: "POST", body: '{"stream":true}', signal };
+      return (await model.fetch("http://m/v1/messages", init)).text();
+    };
+    const { signal } = new AbortController();
+    await world.run(() => ask(signal));
+    expect(getEventListeners(signal, "abort")).toHaveLength(0);
+    const asked = ask(gone.signal);
+    gone.abort(new Error("left"));
+    await expect(world.run(() => asked)).rejects.toThrow("left");
   });
 
   it("says when it is stuck, and passes on what the work throws", async () => {
