@@ -165,6 +165,27 @@ describe("generateText", () => {
 });
 
 describe("the parts of a model stream", () => {
+  it("that cannot be shown to the turn end in an error, and their source is left", async () => {
+    let left: unknown;
+    const big = { type: "tool-call", toolCallId: "c", toolName: "search", input: { q: 1n } };
+    const stream = new ReadableStream({
+      pull: (controller) => controller.enqueue(big),
+      cancel: (reason) => {
+        left = reason;
+      },
+    });
+    const turn = new Turn({ tools: [] });
+    const { wrapStream } = manxMiddleware(turn);
+    const shown = await wrapStream({
+      doStream: async () => ({ stream }),
+      params: {},
+      model: { modelId: "m" },
+    });
+    await expect(shown.stream.getReader().read()).rejects.toThrow(TypeError);
+    expect(left).toBeInstanceOf(TypeError);
+    await turn.close();
+  });
+
   it("that the provider runs itself are left alone", () => {
     const { tools, runs } = agentTools();
     const feeder = new PartFeeder(new Turn({ tools }), "m");

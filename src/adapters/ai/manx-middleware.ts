@@ -117,6 +117,8 @@ function shownTo(
         } catch (error) {
           feeder.end();
           controller.error(error);
+          // Of one that has failed by itself there is nothing to leave.
+          reader.cancel(error).catch(() => {});
         }
       },
       async cancel(reason) {

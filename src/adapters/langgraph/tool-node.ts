@@ -14,6 +14,7 @@ import {
 import { isObject } from "../../stream/wire-words.ts";
 import { CallDesk } from "../loop/call-desk.ts";
 import { runCalls } from "../loop/run-calls.ts";
+import { unlessAborted } from "../loop/unless-aborted.ts";
 import { type LangChainCall, openCalls } from "./ai-message.ts";
 
 /** The part of `RunnableConfig` that is used. */
@@ -49,7 +50,9 @@ export function manxToolNode(
       found ?? new Turn({ ...turnOptions, tools: box, ...(signal !== undefined && { signal }) });
     try {
       const { calls, reason } = callsIn(state, messagesKey);
-      const results = await withSignal(runAll(turn, calls, reason), signal);
+      const all = runAll(turn, calls, reason);
+      // A graph that was called off is no failure of a tool.
+      const results = await (signal === undefined ? all : unlessAborted(all, signal));
       return { [messagesKey]: await toolMessages(results) };
     } finally {
       if (turn !== found) await turn.close();
@@ -78,25 +81,6 @@ async function runAll(
   const late = others.length === 0 ? [] : await runCalls(turn, others, reason);
   const rest = [...late];
   return Promise.all(claimed.map((one) => one ?? rest.shift()!));
-}
-
-/** @throws the signal's reason if the graph was called off; that is no failure of a tool. */
-async function withSignal<Value>(
-  value: Promise<Value>,
-  signal: AbortSignal | undefined,
-): Promise<Value> {
-  if (signal === undefined) return value;
-  let onAbort = (): void => {};
-  const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(signal.reason);
-    if (signal.aborted) onAbort();
-    else signal.addEventListener("abort", onAbort, { once: true });
-  });
-  try {
-    return await Promise.race([value, aborted]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
 }
 
 async function toolMessages(results: readonly ToolResult[]): Promise<ToolMessage[]> {

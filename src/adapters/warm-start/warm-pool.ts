@@ -4,8 +4,9 @@
  * change it.
  */
 import { Agent, fetch as undiciFetch } from "undici";
-import { ManxError, parseDurationUs, US_PER_MS } from "../../core/index.ts";
+import { ManxError, US_PER_MS } from "../../core/index.ts";
 import type { ProofFetch, TimeSpan } from "../../runtime/index.ts";
+import { spanUs } from "../../runtime/time-span.ts";
 
 export interface WarmPoolOptions {
   /** An idle connection is kept this long, unless the server names a shorter time. Default 120 s. */
@@ -35,7 +36,8 @@ export function warmPool(options: WarmPoolOptions = {}): WarmPool {
       got: String(connections),
     });
   }
-  const keepAliveMs = spanMs(options.keepAlive ?? "120s", "keepAlive");
+  // undici knows no 0.
+  const keepAliveMs = Math.max(1, spanMs(options.keepAlive ?? "120s", "keepAlive"));
   let opened = 0;
   const agent = new Agent({
     connections,
@@ -56,6 +58,5 @@ export function warmPool(options: WarmPoolOptions = {}): WarmPool {
 }
 
 function spanMs(span: TimeSpan, where: string): number {
-  const us = typeof span === "string" ? parseDurationUs(span, where) : span;
-  return Math.ceil(us / US_PER_MS);
+  return Math.ceil(spanUs(span, where) / US_PER_MS);
 }

@@ -67,9 +67,17 @@ describe("a pool that is warm", () => {
     expect(() => warmPool({ connections: 0 })).toThrow(
       expect.objectContaining({ code: "MANX_WARM_UP_INVALID" }),
     );
-    expect(() => warmPool({ keepAlive: "120" })).toThrow(
-      expect.objectContaining({ code: "MANX_DURATION" }),
-    );
+    for (const wrong of ["120", -1, Number.NaN, Number.POSITIVE_INFINITY, 1.5]) {
+      for (const options of [{ keepAlive: wrong }, { connect: wrong }]) {
+        expect(() => warmPool(options)).toThrow(expect.objectContaining({ code: "MANX_DURATION" }));
+      }
+    }
+  });
+
+  it("that keeps no connection is one all the same", async () => {
+    const pool = warmPool({ keepAlive: "0s" });
+    expect(await (await pool.fetch(url)).text()).toBe("GET undefined");
+    await pool.close();
   });
 });
 

@@ -130,6 +130,24 @@ describe("how it ends", () => {
     expect(refused.seen.error).toEqual(new Error("no such model"));
   });
 
+  it("a source of what cannot be read is left", async () => {
+    const circular: { self?: object } = {};
+    circular.self = circular;
+    let hasLeft = false;
+    const ask = (): ModelSource =>
+      new ReadableStream({
+        pull: (controller) => controller.enqueue(circular),
+        cancel: () => {
+          hasLeft = true;
+        },
+      });
+    const { seen, answer } = await play([OUT], [], { ask });
+    await answer.outcome;
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(seen.error).toBeInstanceOf(TypeError);
+    expect(hasLeft).toBe(true);
+  });
+
   it("a refusal aborts the model call in the same instant, though its stream hangs", async () => {
     const { clock, log } = railWorld();
     let isLeft = false;

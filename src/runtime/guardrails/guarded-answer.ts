@@ -204,6 +204,7 @@ export class GuardedAnswer implements AsyncIterable<StreamEvent> {
       if (isText && chunks === 0) step.chunk(textChunk("", "stop"));
       step.end();
     } catch (error) {
+      leave();
       this.#break(step, error);
     } finally {
       step.signal.removeEventListener("abort", leave);
