@@ -223,10 +223,11 @@ export class CallMetrics implements CallListener {
   }
 
   #countStalls(index: number, { stream }: CallRecord): void {
-    if (stream === undefined || stream.stalls.count === 0) return;
+    if (stream === undefined) return;
     const { count, stalledUs } = stream.stalls;
+    // Also when it is none: a share of streams is 0 and not unknown as long as nothing has stalled.
     this.#calls.stalls.add(index, count);
-    this.#calls.stalledStreams.add(index);
+    this.#calls.stalledStreams.add(index, count > 0 ? 1 : 0);
     this.#calls.stalledSeconds.add(index, stalledUs / US_PER_S);
   }
 
