@@ -62,6 +62,12 @@ describe("targets", () => {
     expect(made({ policy: { timeouts: { headers: "9" } } })).toThrow(
       expect.objectContaining({ code: "MANX_DURATION" }),
     );
+    expect(made({ targets: [{ name: "a" }, { name: "b" }, { name: "a" }] })).toThrow(
+      expect.objectContaining({ code: "MANX_FLAG_VALUE", where: "targets[2].name" }),
+    );
+    expect(made({ targets: [{ name: 7 }] })).toThrow(
+      expect.objectContaining({ code: "MANX_FLAG_VALUE", where: "targets[0]" }),
+    );
     expect(made({ retries: "both" })).toThrow(expect.objectContaining({ code: "MANX_FLAG_VALUE" }));
   });
 });

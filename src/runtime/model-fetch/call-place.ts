@@ -60,6 +60,7 @@ export class CallPlace {
   constructor(target: ModelTarget, at: number) {
     const { name, baseURL, order = at, weight = 1 } = target;
     if (
+      typeof name !== "string" ||
       name === "" ||
       !(weight > 0 && weight < Number.POSITIVE_INFINITY) ||
       !Number.isFinite(order)

@@ -3,6 +3,7 @@
  * Bounded: the route that was used longest ago is forgotten, with what was learnt on it.
  */
 import type { Random } from "../../clock/index.ts";
+import { ManxError } from "../../core/index.ts";
 import {
   type CallPolicy,
   type CallRoute,
@@ -35,7 +36,7 @@ export class RouteBook {
     this.policy = policy;
     this.#random = random;
     const isGiven = targets !== undefined && targets.length > 0;
-    this.#places = isGiven ? targets.map((target, at) => new CallPlace(target, at)) : null;
+    this.#places = isGiven ? placesOf(targets) : null;
   }
 
   routeOf(request: ModelRequest): BookedRoute {
@@ -74,6 +75,21 @@ export class RouteBook {
     addTo(this.#refusals, route);
     this.#routes.delete(key);
   }
+}
+
+/** In records and traces a target is its name. */
+function placesOf(targets: readonly ModelTarget[]): readonly CallPlace[] {
+  const places = targets.map((target, at) => new CallPlace(target, at));
+  for (const [at, { name }] of places.entries()) {
+    if (places.findIndex((one) => one.name === name) === at) continue;
+    throw new ManxError("MANX_FLAG_VALUE", {
+      what: "two targets of one name",
+      where: `targets[${at}].name`,
+      expected: "a name of its own for each",
+      got: JSON.stringify(name),
+    });
+  }
+  return places;
 }
 
 function addTo(sum: Record<HedgeRefusal, number>, { hedger }: CallRoute): void {

@@ -146,7 +146,7 @@ describe("several prefixes", () => {
     let open = 0;
     let most = 0;
     const { clock, keeper } = world({
-      deadlineUs: 5_000_000,
+      deadline: 5_000_000,
       send: (call) => {
         open += 1;
         most = Math.max(most, open);
@@ -165,6 +165,21 @@ describe("several prefixes", () => {
     keeper.stop();
     await clock.run(30_000_000);
     expect(open).toBe(0);
+  });
+
+  it.each<[string, readonly unknown[]]>([
+    ["renewShare", [0, 1, -1, Number.NaN, null]],
+    ["jitterShare", [1, -0.1, Number.NaN, "", null]],
+    ["latencyFactor", [-1, Number.NaN, Number.POSITIVE_INFINITY, "1"]],
+    ["prefixesMax", [0, 1.5, -1, Number.NaN, Number.POSITIVE_INFINITY, "8"]],
+    ["deadline", [-1, Number.NaN, Number.POSITIVE_INFINITY, "20", {}]],
+    ["halfLife", [0, "0s", -1, Number.NaN, "30", null]],
+  ])("refuses a %s that cannot be where it is given", (name, wrong) => {
+    for (const one of wrong) {
+      expect(() => world({ [name]: one })).toThrow(
+        expect.objectContaining({ code: expect.stringMatching(/MANX_(?:FLAG_VALUE|DURATION)/) }),
+      );
+    }
   });
 
   it("are no more than there is room for, each of its own name, none that no cache keeps", async () => {

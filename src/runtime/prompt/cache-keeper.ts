@@ -9,8 +9,9 @@
  *                          └─ call fails ─▶ again while there is time ─▶ expired
  */
 import type { Cancel, Clock, Random } from "../../clock/index.ts";
-import { assert, ManxError } from "../../core/index.ts";
+import { ManxError } from "../../core/index.ts";
 import { promptPrice } from "../../policy/index.ts";
+import { spanUs, type TimeSpan } from "../time-span.ts";
 import { ArrivalRate } from "./arrival-rate.ts";
 import type { CompiledPrompt } from "./compile-prompt.ts";
 import { keepAliveWorth } from "./keep-alive-worth.ts";
@@ -40,13 +41,13 @@ export interface CacheKeeperOptions {
   /** Default 8. */
   readonly prefixesMax?: number;
   /** Of one call. Default 20 s. */
-  readonly deadlineUs?: number;
+  readonly deadline?: TimeSpan;
   /** Of a lifetime after which it is renewed, before jitter. Default 0.9. */
   readonly renewShare?: number;
   /** Of that time, by which it may be earlier. Default 0.1. */
   readonly jitterShare?: number;
-  /** Default 30 min. */
-  readonly halfLifeUs?: number;
+  /** Of the rate of arrivals: one this long ago counts half. Default 30 min. */
+  readonly halfLife?: TimeSpan;
   /** Tokens of input that an earlier first token is worth, for each token that is not computed. Default 0. */
   readonly latencyFactor?: number;
 }
@@ -93,8 +94,8 @@ interface Kept {
 }
 
 const PREFIXES_MAX = 8;
-const DEADLINE_US = 20_000_000;
-const HALF_LIFE_US = 1_800_000_000;
+const DEADLINE = "20s";
+const HALF_LIFE = "30m";
 /** Between two tries of a call that failed. */
 const AGAIN_US_MIN = 1_000_000;
 const HEADERS = { "x-manx-purpose": "warm-up" };
@@ -103,13 +104,29 @@ export class CacheKeeper {
   readonly #options: CacheKeeperOptions;
   readonly #kept = new Map<string, Kept>();
   readonly #stop = new AbortController();
+  readonly #deadlineUs: number;
+  readonly #halfLifeUs: number;
+  readonly #prefixesMax: number;
   /** The call under way and those that wait for it, one behind the other; at most one for each prefix. */
   #line: Promise<void> = Promise.resolve();
 
+  /** @throws MANX_DURATION, MANX_FLAG_VALUE */
   constructor(options: CacheKeeperOptions) {
-    const { renewShare = 0.9, jitterShare = 0.1 } = options;
-    assert(renewShare > 0 && renewShare < 1, "a prefix is renewed within its lifetime");
-    assert(jitterShare >= 0 && jitterShare < 1, "jitter is a share of the time");
+    const { renewShare = 0.9, jitterShare = 0.1, latencyFactor = 0 } = options;
+    const { prefixesMax = PREFIXES_MAX, deadline = DEADLINE, halfLife = HALF_LIFE } = options;
+    const most = Number.MAX_SAFE_INTEGER;
+    check({ renewShare }, "between 0 and 1", renewShare > 0 && renewShare < 1);
+    check({ jitterShare }, "from 0, below 1", isFrom(0, jitterShare) && jitterShare < 1);
+    check({ latencyFactor }, "from 0", isFrom(0, latencyFactor) && latencyFactor <= most);
+    check(
+      { prefixesMax },
+      "a whole number from 1",
+      isFrom(1, prefixesMax) && prefixesMax % 1 === 0,
+    );
+    this.#deadlineUs = spanUs(deadline, "deadline");
+    this.#halfLifeUs = spanUs(halfLife, "halfLife");
+    check({ halfLife }, "above 0", this.#halfLifeUs > 0);
+    this.#prefixesMax = prefixesMax;
     this.#options = options;
   }
 
@@ -125,7 +142,7 @@ export class CacheKeeper {
     const own = prompt.marks[0]?.lifetime ?? prompt.body.prompt_cache_retention;
     const lifetime = prompt.rules.lifetimes.find((one) => one.name === own) ?? shortest;
     const price = promptPrice(prompt.model);
-    const { clock, halfLifeUs = HALF_LIFE_US } = this.#options;
+    const { clock } = this.#options;
     const kept: Kept = {
       name,
       prompt,
@@ -133,7 +150,7 @@ export class CacheKeeper {
       lifetimeUs: lifetime.lifetimeUs,
       writeFactor: lifetime.writeFactor,
       readFactor: price === null ? prompt.rules.readFactor : price.cachedUsd / price.inputUsd,
-      rate: new ArrivalRate(clock.nowUs(), halfLifeUs),
+      rate: new ArrivalRate(clock.nowUs(), this.#halfLifeUs),
       state: "priming",
       usedUs: clock.nowUs(),
       cancel: undefined,
@@ -179,7 +196,7 @@ export class CacheKeeper {
   }
 
   #check(name: string, { cacheableTokens, rules }: CompiledPrompt): void {
-    const most = this.#options.prefixesMax ?? PREFIXES_MAX;
+    const most = this.#prefixesMax;
     if (this.#stop.signal.aborted || this.#kept.has(name)) {
       const got = this.#kept.has(name) ? "one that is kept already" : "a keeper that was stopped";
       throw new ManxError("MANX_REQUEST_INVALID", { where: name, expected: "a new name", got });
@@ -210,9 +227,9 @@ export class CacheKeeper {
 
   async #call(kept: Kept): Promise<void> {
     if (kept.state === "stopped") return;
-    const { clock, deadlineUs = DEADLINE_US, send } = this.#options;
+    const { clock, send } = this.#options;
     const sentUs = clock.nowUs();
-    const { signal, cancel } = clock.deadline(sentUs + deadlineUs);
+    const { signal, cancel } = clock.deadline(sentUs + this.#deadlineUs);
     const either = AbortSignal.any([signal, this.#stop.signal]);
     kept.calls += 1;
     try {
@@ -319,4 +336,14 @@ function ended<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value>
     signal.addEventListener("abort", onAbort, { once: true });
     work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
   });
+}
+
+function isFrom(least: number, value: number): boolean {
+  return typeof value === "number" && value >= least;
+}
+
+function check(option: Readonly<Record<string, unknown>>, expected: string, isGood: boolean): void {
+  if (isGood) return;
+  const [[where, got]] = Object.entries(option) as [[string, unknown]];
+  throw new ManxError("MANX_FLAG_VALUE", { where, expected, got: String(got) });
 }

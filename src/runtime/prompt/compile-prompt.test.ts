@@ -301,6 +301,14 @@ describe("bad input", () => {
     () =>
       compilePrompt(parts, options("openai-chat", more));
 
+  it("refuses a shortest prefix that is no number of tokens", () => {
+    for (const minimumTokens of [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+      expect(() => compilePrompt([], { format: "openai-chat", model: "m", minimumTokens })).toThrow(
+        expect.objectContaining({ code: "MANX_REQUEST_INVALID", where: "minimumTokens" }),
+      );
+    }
+  });
+
   it("is refused with its place", () => {
     expect(refused([input("a"), input("b")])).toThrow(
       expect.objectContaining({ code: "MANX_REQUEST_INVALID", where: "parts" }),

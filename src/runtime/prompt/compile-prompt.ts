@@ -114,11 +114,17 @@ export function compilePrompt(
   };
 }
 
-function checkParts(parts: readonly PromptPart[], { settings = {} }: CompileOptions): void {
+function checkParts(
+  parts: readonly PromptPart[],
+  { settings = {}, minimumTokens = 0 }: CompileOptions,
+): void {
   const refuse = (where: string, expected: string, got: string): never => {
     throw new ManxError("MANX_REQUEST_INVALID", { where, expected, got });
   };
   if (parts.length > PARTS_MAX) refuse("parts", `at most ${PARTS_MAX} parts`, `${parts.length}`);
+  if (!Number.isSafeInteger(minimumTokens) || minimumTokens < 0) {
+    refuse("minimumTokens", "a whole number from 0", String(minimumTokens));
+  }
   const inputs = parts.filter(({ kind }) => kind === "input").length;
   if (inputs > 1) refuse("parts", "one part of kind input at most", `${inputs}`);
   const taken = OF_PROMPT.find((name) => name in settings);

@@ -188,7 +188,12 @@ describe("a warm-up", () => {
       expect(() => warmUp(items)).toThrow(expect.objectContaining({ code }));
     }
     const rehearse = (): void => {};
-    for (const more of [{ attempts: 0 }, { attempts: Number.NaN }, { deadline: "5" }]) {
+    for (const more of [
+      { attempts: 0 },
+      { attempts: Number.NaN },
+      { deadline: "5" },
+      { processStartUs: Number.NaN },
+    ]) {
       expect(() => warmUp({}, more)).toThrow(/./);
     }
     expect(() => warmUp({ rehearsal: a({}) }, { rehearse })).toThrow(

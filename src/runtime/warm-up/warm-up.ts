@@ -80,6 +80,9 @@ export class WarmUp {
     this.#beganUs = this.#clock.nowUs();
     this.#processStartUs = Math.min(options.processStartUs ?? this.#beganUs, this.#beganUs);
     this.#life = Deadline.at(this.#clock, Number.POSITIVE_INFINITY);
+    if (!Number.isFinite(this.#processStartUs)) {
+      throw invalid("processStartUs", "an instant on the clock", String(options.processStartUs));
+    }
     const { limits = {}, attempts = ATTEMPTS_MAX, span = NO_SPAN, deadline } = options;
     if (deadline !== undefined) spanUs(deadline, "deadline");
     if (!Number.isInteger(attempts) || attempts < 1) {
