@@ -1,5 +1,6 @@
 /** Units, errors, asserts, heap, queue, names: what every other folder may use. */
 export { assert } from "./assert.ts";
+export { CREDENTIAL_HEADERS } from "./credential-headers.ts";
 export { type ErrorDialect, errorBody } from "./error-body.ts";
 export { ERROR_TABLE, type ErrorCode, type ErrorKind } from "./error-table.ts";
 export { EventHeap, type HeapEntry } from "./event-heap.ts";

@@ -7,6 +7,8 @@
  * stream that nobody can read cannot be seen to stall.
  */
 
+import { CREDENTIAL_HEADERS } from "../core/index.ts";
+
 /** Flat list: name, value, name, value. */
 export type HeaderList = string[];
 
@@ -51,8 +53,7 @@ function pass(from: readonly string[], stopped: ReadonlySet<string>): HeaderList
 }
 
 /** Who the caller is to the gateway; where the gateway has a key of its own, none of its caller's business upstream. */
-const CREDENTIALS = ["authorization", "x-api-key", "api-key", "cookie"];
-const NOT_FORWARDED_WITH_KEY = new Set([...NOT_FORWARDED, ...CREDENTIALS]);
+const NOT_FORWARDED_WITH_KEY = new Set([...NOT_FORWARDED, ...CREDENTIAL_HEADERS]);
 
 /** Of Manx's own headers, those that an engine's twin reads; all others are between the caller and this gateway. */
 export const FOR_THE_ENGINE: ReadonlySet<string> = new Set([
@@ -84,7 +85,8 @@ export function requestHeaders(
     // The latter would hide the answer from it.
     if (name.startsWith("x-manx-") && !FOR_THE_ENGINE.has(name)) continue;
     if (inTheClear && name === "accept-encoding") continue;
-    if (isOwnKey !== undefined && CREDENTIALS.includes(name) && isOwnKey(passed[i + 1]!)) continue;
+    if (isOwnKey !== undefined && CREDENTIAL_HEADERS.has(name) && isOwnKey(passed[i + 1]!))
+      continue;
     kept.push(passed[i]!, passed[i + 1]!);
   }
   if (inTheClear) kept.push("accept-encoding", "identity");

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import {
   CHAT_URL,
   call,
+  chatBody,
   chatScript,
   fetchWorld,
   refusal,
@@ -30,10 +31,15 @@ describe("targets", () => {
   it("of another origin never see the caller's key", async () => {
     const world = fetchWorld((__, number) => (number === 0 ? refusal(503) : chatScript(50)));
     const targets = [{ name: "main" }, { name: "other", baseURL: "https://other.example.org/v1" }];
-    call(world, world.manx({ targets }));
+    const own = ["Authorization", "x-goog-api-key", "ocp-apim-subscription-key", "cookie"];
+    const headers = Object.fromEntries(own.map((name) => [name, "caller"]));
+    call(world, world.manx({ targets }), { ...chatBody(), headers: { ...headers, "x-team": "a" } });
     await world.clock.run();
-    expect(world.hits[1]!.url.host).toBe("other.example.org");
-    expect(world.hits[1]!.headers.get("authorization")).toBeNull();
+    const [first, second] = world.hits;
+    expect(own.map((name) => first!.headers.get(name))).toEqual(own.map(() => "caller"));
+    expect(second!.url.host).toBe("other.example.org");
+    expect(own.map((name) => second!.headers.get(name))).toEqual(own.map(() => null));
+    expect(second!.headers.get("x-team")).toBe("a");
   });
 
   it("show no secret in what fails", async () => {

@@ -3,7 +3,7 @@
  * other origin, and wherever a target brings headers of its own, the caller's credentials do not go. What a target's
  * headers hold is in no error and no trace.
  */
-import { ManxError } from "../../core/index.ts";
+import { CREDENTIAL_HEADERS, ManxError } from "../../core/index.ts";
 import { replaceModel } from "../../stream/index.ts";
 import { DEADLINE_HEADER } from "../deadline.ts";
 import { parsedUrl } from "./gateway-origins.ts";
@@ -36,16 +36,6 @@ export interface OutgoingRequest {
   readonly init: RequestInit;
 }
 
-/** Who the caller is, to whom it has named. */
-const CREDENTIALS = [
-  "authorization",
-  "x-api-key",
-  "api-key",
-  "x-goog-api-key",
-  "cookie",
-  "openai-organization",
-  "openai-project",
-];
 /** Gemini's key may stand in the query. */
 const KEY_PARAMETER = "key";
 
@@ -108,7 +98,7 @@ export class CallPlace {
     const headers = new Headers(request.headers);
     const { headers: own } = this.#target;
     if (own === undefined && this.originFor(request) === request.url.origin) return headers;
-    for (const name of CREDENTIALS) headers.delete(name);
+    for (const name of CREDENTIAL_HEADERS) headers.delete(name);
     if (own === undefined) return headers;
     try {
       new Headers(await own()).forEach((value, name) => {

@@ -12,7 +12,7 @@ import {
 import { spanUs, type TimeSpan } from "../time-span.ts";
 
 export interface CallPolicyOptions {
-  /** Over all attempts, to the last byte. Default: none. */
+  /** Over all attempts, to the last byte; 0 = none, as in a configuration. Default: none. */
   readonly deadline?: TimeSpan;
   /** 0 = none, for all of these. */
   readonly timeouts?: {
