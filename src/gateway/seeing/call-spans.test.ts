@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { sampleRecord } from "../../../test/support/sample-record.ts";
+import type { OtlpSpan } from "../../trace/otlp/otlp-span.ts";
 import { callSpans } from "./call-spans.ts";
-import type { OtlpSpan } from "./otlp-span.ts";
 
 function value(span: OtlpSpan, key: string): unknown {
   const found = span.attributes.find((one) => one.key === key)?.value;

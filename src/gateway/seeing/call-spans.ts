@@ -10,16 +10,12 @@
  * remainder is orchestration; so the phases of one request add up to its time.
  */
 import { US_PER_S } from "../../core/index.ts";
+import { type OtlpSpan, SPAN_KIND, SPAN_STATUS } from "../../trace/otlp/otlp-span.ts";
+import { nsText } from "../../trace/otlp/otlp-time.ts";
+import { keyValues, type WrittenValue } from "../../trace/otlp/otlp-value.ts";
 import type { Outcome } from "../upstream-fault.ts";
 import { attemptSpanId } from "./call-identity.ts";
 import { type AttemptSeen, type CallRecord, isPassedOn } from "./call-record.ts";
-import {
-  type AttributeValue,
-  attributes,
-  type OtlpSpan,
-  SPAN_KIND,
-  SPAN_STATUS,
-} from "./otlp-span.ts";
 import { childSpanId } from "./trace-context.ts";
 
 /** Names of the GenAI convention: of its own repository (2026), or of before semantic conventions 1.37. */
@@ -56,7 +52,7 @@ interface SpanParts {
   readonly kind: number;
   readonly fromUs: number;
   readonly toUs: number;
-  readonly values: Readonly<Record<string, AttributeValue | undefined>>;
+  readonly values: Readonly<Record<string, WrittenValue | undefined>>;
   /** Why it has failed. */
   readonly error?: string | undefined;
 }
@@ -159,7 +155,7 @@ class CallSpans {
       kind,
       startTimeUnixNano: this.#unixNano(parts.fromUs),
       endTimeUnixNano: this.#unixNano(Math.max(parts.fromUs, parts.toUs)),
-      attributes: attributes(values),
+      attributes: keyValues(values),
       status:
         error === undefined
           ? { code: SPAN_STATUS.unset }
@@ -170,7 +166,7 @@ class CallSpans {
   /** Exact as text; as a number it would be rounded to 256 ns. */
   #unixNano(us: number): string {
     const { wallMs, receivedUs } = this.#record;
-    return `${wallMs * 1_000 + (us - receivedUs)}000`;
+    return nsText(wallMs * 1_000 + (us - receivedUs));
   }
 }
 
@@ -180,7 +176,7 @@ function stepSpanId(spanId: string, step: number): string {
   return first.toString(16).padStart(2, "0") + spanId.slice(2);
 }
 
-function phase(one: Phase, detail?: string): Record<string, AttributeValue | undefined> {
+function phase(one: Phase, detail?: string): Record<string, WrittenValue | undefined> {
   return { "manx.phase": one, "manx.phase.detail": detail };
 }
 
@@ -188,7 +184,7 @@ function genAiValues(
   record: CallRecord,
   operation: string,
   names: SpanNames,
-): Record<string, AttributeValue | undefined> {
+): Record<string, WrittenValue | undefined> {
   const { usage, stream, attempts } = record;
   const provider = attempts.find(({ upstream }) => upstream === record.upstream)?.provider;
   const isCurrent = names === "current";
@@ -209,7 +205,7 @@ function genAiValues(
   };
 }
 
-function requestValues(record: CallRecord): Record<string, AttributeValue | undefined> {
+function requestValues(record: CallRecord): Record<string, WrittenValue | undefined> {
   const { stream, status } = record;
   return {
     "http.request.method": record.route === "models" ? "GET" : "POST",
@@ -231,7 +227,7 @@ function requestValues(record: CallRecord): Record<string, AttributeValue | unde
   };
 }
 
-function attemptValues(attempt: AttemptSeen): Record<string, AttributeValue | undefined> {
+function attemptValues(attempt: AttemptSeen): Record<string, WrittenValue | undefined> {
   const { origin, connection, status } = attempt;
   const url = origin === undefined ? undefined : new URL(origin);
   const port = url?.port || (url?.protocol === "https:" ? "443" : "80");

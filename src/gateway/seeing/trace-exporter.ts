@@ -10,11 +10,11 @@ import { gzip } from "node:zlib";
 import { Agent, request } from "undici";
 import type { Cancel, Clock } from "../../clock/index.ts";
 import { Fifo, ManxError, US_PER_S } from "../../core/index.ts";
+import { keyValues } from "../../trace/otlp/otlp-value.ts";
 import { VERSION } from "../../version.ts";
 import type { OtlpConfig } from "../config/index.ts";
 import type { CallListener, CallRecord } from "./call-record.ts";
 import { callSpans, isFailed } from "./call-spans.ts";
-import { attributes } from "./otlp-span.ts";
 
 export interface TraceCounts {
   sent: number;
@@ -140,7 +140,7 @@ export class TraceExporter implements CallListener {
       for (const span of callSpans(call, config.names)) spans.push(JSON.stringify(span));
     }
     const resource = {
-      attributes: attributes({
+      attributes: keyValues({
         "service.name": "manx-gateway",
         "service.version": VERSION,
         "service.instance.id": instance,

@@ -13,7 +13,10 @@ export interface KeyValue {
   readonly value: AnyValue;
 }
 
-function writtenValue(value: AttributeValue): AnyValue {
+/** Whole numbers become ints; a time in seconds is always a double, also where it happens to be whole. */
+export type WrittenValue = AttributeValue | { readonly double: number };
+
+function writtenValue(value: WrittenValue): AnyValue {
   switch (typeof value) {
     case "string":
       return { stringValue: value };
@@ -23,12 +26,20 @@ function writtenValue(value: AttributeValue): AnyValue {
       // 64-bit integers are text in OTLP/JSON.
       return Number.isSafeInteger(value) ? { intValue: String(value) } : { doubleValue: value };
     default:
+      if ("double" in value) return { doubleValue: value.double };
       return { arrayValue: { values: value.map((stringValue) => ({ stringValue })) } };
   }
 }
 
-export function keyValue(key: string, value: AttributeValue): KeyValue {
+export function keyValue(key: string, value: WrittenValue): KeyValue {
   return { key, value: writtenValue(value) };
+}
+
+/** @param values undefined ones are left out. */
+export function keyValues(values: Readonly<Record<string, WrittenValue | undefined>>): KeyValue[] {
+  return Object.entries(values).flatMap(([key, value]) =>
+    value === undefined ? [] : [keyValue(key, value)],
+  );
 }
 
 /** Elements of a list that are looked at. */

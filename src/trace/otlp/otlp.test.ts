@@ -127,7 +127,7 @@ describe("OTLP", () => {
       "manx.phase.declared": "tools",
       "manx.cold": "deploy",
     });
-    expect(scopeSpans[0]!.spans[1]!.events.map(({ name }) => name)).toEqual([
+    expect(scopeSpans[0]!.spans[1]!.events?.map(({ name }) => name)).toEqual([
       "output-start",
       "First Token Stream Event",
       "gen_ai.content.chunk",

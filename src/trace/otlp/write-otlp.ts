@@ -2,14 +2,16 @@
  * Turn documents to one OTLP/JSON export request (`POST /v1/traces`), with GenAI names of the wanted generation and with
  * what those do not know: `manx.phase`, `manx.phase.sub`, the time on the critical path. Read back, it gives the same turn.
  */
+import { US_PER_S } from "../../core/index.ts";
 import { VERSION } from "../../version.ts";
 import type { TurnRecord } from "../document/turn-schema.ts";
 import { PHASES, type Phase, type PhaseSub } from "../phase.ts";
 import type { Attributes, AttributeValue, Span, SpanEvent, SpanKind } from "../span.ts";
 import { firstOutputDialects, firstOutputUs } from "./first-output.ts";
 import { writtenId } from "./otlp-id.ts";
+import { type OtlpSpan, SPAN_KIND, SPAN_STATUS } from "./otlp-span.ts";
 import { nsText } from "./otlp-time.ts";
-import { type KeyValue, keyValue } from "./otlp-value.ts";
+import { type KeyValue, keyValue, keyValues, type WrittenValue } from "./otlp-value.ts";
 import { type Semconv, writtenNames } from "./semconv.ts";
 
 export interface OtlpOptions {
@@ -20,28 +22,6 @@ export interface OtlpOptions {
    * SDK's readers look for them. Default true.
    */
   readonly dialects?: boolean;
-}
-
-interface OtlpSpan {
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly parentSpanId?: string;
-  readonly name: string;
-  readonly kind: number;
-  readonly startTimeUnixNano: string;
-  readonly endTimeUnixNano: string;
-  readonly attributes: readonly KeyValue[];
-  readonly events: readonly {
-    readonly name: string;
-    readonly timeUnixNano: string;
-    readonly attributes: readonly KeyValue[];
-  }[];
-  readonly links: readonly {
-    readonly traceId: string;
-    readonly spanId: string;
-    readonly attributes: readonly KeyValue[];
-  }[];
-  readonly status: { readonly code: number };
 }
 
 export interface OtlpRequest {
@@ -61,9 +41,7 @@ export function writeOtlp(turns: readonly TurnRecord[], options: OtlpOptions = {
   return {
     resourceSpans: turns.map((turn) => ({
       resource: {
-        attributes: Object.entries({ "service.name": turn.name, ...turn.environment }).map(
-          ([key, value]) => keyValue(key, value),
-        ),
+        attributes: keyValues({ "service.name": turn.name, ...turn.environment }),
       },
       scopeSpans: [
         { scope: { name: "manx", version: VERSION }, spans: writtenSpans(turn, options) },
@@ -109,10 +87,10 @@ function writtenSpan(span: Span, writing: Writing): OtlpSpan {
     spanId: writtenId(span.id, 8),
     ...(span.parentId !== null && { parentSpanId: writtenId(span.parentId, 8) }),
     name: spanName(span),
-    kind: isModel ? CLIENT : INTERNAL,
+    kind: isModel ? SPAN_KIND.client : SPAN_KIND.internal,
     startTimeUnixNano: nsText(originUs + span.startUs),
     endTimeUnixNano: nsText(originUs + span.endUs),
-    attributes: Object.entries(attributes).map(([key, value]) => keyValue(key, value)),
+    attributes: keyValues(attributes),
     events: events.map(({ name, atUs }) => ({
       name,
       timeUnixNano: nsText(originUs + atUs),
@@ -123,7 +101,7 @@ function writtenSpan(span: Span, writing: Writing): OtlpSpan {
       spanId: writtenId(spanId, 8),
       attributes: [keyValue("manx.link", relation)],
     })),
-    status: { code: span.status === "ok" ? 1 : span.status === "error" ? 2 : 0 },
+    status: { code: statusCode(span) },
   };
 }
 
@@ -131,7 +109,7 @@ function written(
   span: Span,
   isModel: boolean,
   { turn, originUs, semconv, dialects, attempts, shares }: Writing,
-): { attributes: Record<string, AttributeValue>; events: readonly SpanEvent[] } {
+): { attributes: Record<string, WrittenValue>; events: readonly SpanEvent[] } {
   const outputUs = isModel ? firstOutputUs(span, attempts.get(span.id) ?? []) : undefined;
   const isDialect = dialects && outputUs !== undefined;
   const repeated = isDialect ? firstOutputDialects(span, outputUs, originUs) : undefined;
@@ -139,7 +117,7 @@ function written(
     attributes: {
       ...named({ ...span.attributes, ...operationOf(span) }, semconv),
       ...(outputUs !== undefined && {
-        "gen_ai.response.time_to_first_chunk": (outputUs - span.startUs) / 1e6,
+        "gen_ai.response.time_to_first_chunk": { double: (outputUs - span.startUs) / US_PER_S },
       }),
       ...repeated?.attributes,
       ...(dialects && openInferenceKind(span.kind)),
@@ -149,8 +127,10 @@ function written(
   };
 }
 
-const INTERNAL = 1;
-const CLIENT = 3;
+/** One that was cancelled has neither failed nor ended well. */
+function statusCode({ status }: Span): number {
+  return status === "cancelled" ? SPAN_STATUS.unset : SPAN_STATUS[status];
+}
 
 function attemptsByCall(spans: readonly Span[]): Map<string, Span[]> {
   const attempts = new Map<string, Span[]>();
