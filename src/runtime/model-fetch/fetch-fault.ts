@@ -28,7 +28,9 @@ export function faultBeforeHead(thrown: unknown, where: string): Fault {
     return { kind: "local", error: new ManxError("MANX_OVERLOADED", { where, got }) };
   }
   const kind = code === undefined ? "cut" : CONNECT.test(code) ? "connect" : kindAfterSending(code);
-  return { kind, error: new ManxError("MANX_UPSTREAM_DOWN", { where, got }) };
+  // The SDK shows its user nothing but this sentence, and there is no flag to look at.
+  const hint = `see whether ${where} runs, and whether baseURL is right`;
+  return { kind, error: new ManxError("MANX_UPSTREAM_DOWN", { where, got, hint }) };
 }
 
 export function faultAfterHead(thrown: unknown): Fault {
