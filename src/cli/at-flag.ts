@@ -7,12 +7,12 @@ import { isManxError, ManxError } from "../core/index.ts";
  */
 export function atFlag(thrown: unknown, flagOf: Readonly<Record<string, string>>): unknown {
   if (!isManxError(thrown)) return thrown;
-  const { code, message, where = "", expected, got, hint, details } = thrown;
+  const { code, what, where = "", expected, got, hint, details } = thrown;
   const flag = Object.hasOwn(flagOf, where) ? flagOf[where] : undefined;
   if (flag === undefined) return thrown;
   const named = `${where}: `;
   return new ManxError(code, {
-    what: message,
+    what,
     where: flag,
     ...(expected !== undefined && {
       expected: expected.startsWith(named) ? expected.slice(named.length) : expected,

@@ -91,9 +91,9 @@ export function checkSection<Schema extends z.ZodType>(
 export function firstOf(errors: readonly ManxError[]): ManxError {
   const [first, ...rest] = errors;
   if (rest.length === 0) return first!;
-  const { code, message, where, excerpt, expected, got, hint } = first!;
+  const { code, what, where, excerpt, expected, got, hint } = first!;
   return new ManxError(code, {
-    what: message,
+    what,
     ...(where !== undefined && { where }),
     ...(excerpt !== undefined && { excerpt }),
     ...(expected !== undefined && { expected }),

@@ -88,6 +88,16 @@ describe("ManxError", () => {
     expect(error.exit).toBe(2);
   });
 
+  it("tell a log all of a mistake in usage, and of anything else the sentence alone", () => {
+    const parts = { what: "not so", where: "--slo", expected: "a", got: "b" };
+    const usage = new ManxError("MANX_DURATION", parts);
+    expect(usage.message).toBe("not so (at --slo, expected a, got b)");
+    expect([usage.what, usage.toJSON().message]).toEqual(["not so", "not so"]);
+    expect(renderError(usage).match(/expected a/g)).toHaveLength(1);
+    // What it has got may be a time that was measured, or have come from afar.
+    expect(new ManxError("MANX_DEADLINE", parts).message).toBe("not so");
+  });
+
   it("wraps what is thrown elsewhere and keeps its own, without leaking the cause into JSON", () => {
     const own = new ManxError("MANX_URL");
     expect(toManxError(own)).toBe(own);

@@ -24,7 +24,7 @@ const OPENAI_TYPES: Readonly<Record<number, string>> = {
  */
 export function errorBody(error: ManxError, dialect: ErrorDialect): Record<string, unknown> {
   const { status } = error;
-  const parts = [error.message];
+  const parts = [error.what];
   if (error.expected !== undefined) parts.push(`expected ${error.expected}`);
   if (error.got !== undefined) parts.push(`got ${error.got}`);
   const message = `${parts.join(", ")} (try: ${error.hint})`;

@@ -6,6 +6,8 @@ import { ERROR_TABLE, type ErrorCode, type ErrorKind } from "./error-table.ts";
 
 const BRAND = Symbol.for("manx.error");
 
+const USAGE = 2;
+
 export interface ErrorParts {
   /** One sentence without a full stop, such as `budget has no unit`. Defaults to the table's summary. */
   readonly what?: string;
@@ -23,6 +25,8 @@ export interface ErrorParts {
 
 export class ManxError extends Error {
   readonly code: ErrorCode;
+  /** The sentence alone. `message` goes on with where, expected and got if it is a mistake in usage. */
+  readonly what: string;
   readonly where: string | undefined;
   readonly excerpt: string | undefined;
   readonly expected: string | undefined;
@@ -33,9 +37,11 @@ export class ManxError extends Error {
 
   constructor(code: ErrorCode, parts: ErrorParts = {}) {
     const what = parts.what ?? ERROR_TABLE[code].summary;
-    super(what, parts.cause === undefined ? undefined : { cause: parts.cause });
+    const message = ERROR_TABLE[code].exit === USAGE ? withPlace(what, parts) : what;
+    super(message, parts.cause === undefined ? undefined : { cause: parts.cause });
     this.name = "ManxError";
     this.code = code;
+    this.what = what;
     this.where = parts.where;
     this.excerpt = parts.excerpt;
     this.expected = parts.expected;
@@ -61,7 +67,7 @@ export class ManxError extends Error {
   toJSON(): Record<string, unknown> {
     return {
       code: this.code,
-      message: this.message,
+      message: this.what,
       ...(this.where !== undefined && { where: this.where }),
       ...(this.excerpt !== undefined && { excerpt: this.excerpt }),
       ...(this.expected !== undefined && { expected: this.expected }),
@@ -70,6 +76,19 @@ export class ManxError extends Error {
       ...(this.details !== undefined && { details: this.details }),
     };
   }
+}
+
+/**
+ * A test runner or a log shows the message and nothing else, and "not a duration" says too little there. Only for mistakes in
+ * usage, which are the same each time: what others have got may be a time or come from afar.
+ */
+function withPlace(what: string, { where, expected, got }: ErrorParts): string {
+  const parts = [
+    ...(where === undefined ? [] : [`at ${where}`]),
+    ...(expected === undefined ? [] : [`expected ${expected}`]),
+    ...(got === undefined ? [] : [`got ${got}`]),
+  ];
+  return parts.length === 0 ? what : `${what} (${parts.join(", ")})`;
 }
 
 export function isManxError(value: unknown): value is ManxError {
@@ -95,7 +114,7 @@ export function toManxError(thrown: unknown): ManxError {
  *       try: write a number with a unit
  */
 export function renderError(error: ManxError): string {
-  const lines = [`error ${error.code}: ${error.message}`];
+  const lines = [`error ${error.code}: ${error.what}`];
   if (error.where !== undefined) lines.push(`  at ${error.where}`);
   for (const line of error.excerpt?.split("\n") ?? []) lines.push(`    ${line}`);
   const why = [

@@ -119,7 +119,7 @@ class Search {
       } catch (thrown) {
         if (!isManxError(thrown) || thrown.code !== "MANX_CONFIG_IMPOSSIBLE") throw thrown;
         last = thrown;
-        impossible.push({ ranks, why: `${thrown.message}: ${thrown.got ?? ""}` });
+        impossible.push({ ranks, why: `${thrown.what}: ${thrown.got ?? ""}` });
       }
     }
     if (bases.length > 0) return { bases, impossible };

@@ -72,7 +72,7 @@ function checkHistograms(document: ResultDocument, where: string): void {
         Histogram.fromJSON(histogram);
       } catch (thrown) {
         if (!isManxError(thrown)) throw thrown;
-        throw refusal(at, "buckets that this version can read", thrown.message, thrown);
+        throw refusal(at, "buckets that this version can read", thrown.what, thrown);
       }
     }
   }

@@ -26,10 +26,10 @@ export function atItsPlace(thrown: unknown, section: SectionConfig<unknown>): un
   return section.errorAt(path, { what, hint, ...parts }, thrown.code);
 }
 
-function partsOf({ message, expected, got, hint }: ManxError, field: string) {
+function partsOf({ what, expected, got, hint }: ManxError, field: string) {
   const named = `${field}: `;
   return {
-    what: message,
+    what,
     ...(expected !== undefined && {
       expected: expected.startsWith(named) ? expected.slice(named.length) : expected,
     }),

@@ -82,13 +82,13 @@ describe("metricsWindow", () => {
     ['{"error":"no"}', "a page of metrics is not in Prometheus' text format"],
     ["go_goroutines 7", "a page of metrics is not of an engine that Manx knows"],
     ["vllm:num_requests_running 0", "a page of metrics lacks a histogram"],
-  ])("refuses %j", (text, message) => {
+  ])("refuses %j", (text, what) => {
     const read = (): unknown => {
       const page = new MetricsPage(text, "page");
       engineFacts(page);
       return metricsWindow(undefined, page, 1);
     };
-    expect(read).toThrow(expect.objectContaining({ code: "MANX_TABLE_FORMAT", message }));
+    expect(read).toThrow(expect.objectContaining({ code: "MANX_TABLE_FORMAT", what }));
   });
 
   it("refuses looks in the wrong order, and between which nothing was served", () => {

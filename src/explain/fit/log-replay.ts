@@ -34,9 +34,9 @@ function assertHeld(engine: Engine, request: LoggedRequest): void {
   try {
     engine.assertFits(request);
   } catch (thrown) {
-    const { code, message, expected, got } = toManxError(thrown);
+    const { code, what, expected, got } = toManxError(thrown);
     throw new ManxError(code, {
-      what: `${message}, yet the log says that it was served`,
+      what: `${what}, yet the log says that it was served`,
       where: `row ${request.row}`,
       ...(expected !== undefined && { expected }),
       ...(got !== undefined && { got }),

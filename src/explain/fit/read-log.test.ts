@@ -63,7 +63,7 @@ describe("readRequestLog", () => {
     expect(readRequestLog(JSON.stringify(burst), "x").requests[0]!.atUs).toBe(0);
     expect(codeOf(JSON.stringify({ ...burst, max_concurrency: 8 }))).toMatchObject({
       code: "MANX_TABLE_FORMAT",
-      message: "a vLLM result has no start_times",
+      what: "a vLLM result has no start_times",
     });
     expect(codeOf(JSON.stringify({ ...burst, itls: undefined }))).toMatchObject({
       hint: "run vllm bench serve with --save-result --save-detailed",

@@ -126,11 +126,11 @@ function checkAdmission(reader: WrittenReader, { admission }: GatewayConfig): vo
   try {
     new Admission(admission);
   } catch (thrown) {
-    const { message, where = "", expected, hint } = toManxError(thrown);
+    const { what: fault, where = "", expected, hint } = toManxError(thrown);
     // `admission.lanes.short.tokensMax`: the group, and the name in a map, are what the file has too.
     const [, group, name] = where.split(".");
     const path = [group, group === "tenants" ? name : undefined].filter((one) => one !== undefined);
-    const what = `${message}: ${where}`;
+    const what = `${fault}: ${where}`;
     reader.fail(["admission", ...path], {
       what,
       ...(expected !== undefined && { expected }),

@@ -237,7 +237,7 @@ describe("a configuration that works, but not as it seems to,", () => {
     expect(checked.errors).toEqual([]);
     const { notices } = checked as Extract<CheckedGateway, { errors: readonly [] }>;
     for (const { error } of notices) expect(error.code).toBe("MANX_CONFIG_DOUBTFUL");
-    return notices.map(({ level, error }) => `${level}: ${error.message}`);
+    return notices.map(({ level, error }) => `${level}: ${error.what}`);
   }
   const ALL = [{ name: "*", targets: ["local"] }];
 

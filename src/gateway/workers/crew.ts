@@ -249,7 +249,7 @@ function endedError(member: Member, how: number | string | null, waitUs: number)
     where: `worker ${status.worker}, process ${status.pid}`,
     got:
       failure !== undefined
-        ? `${failure.code}: ${failure.message}${failure.where === undefined ? "" : ` (${failure.where})`}`
+        ? `${failure.code}: ${failure.what}${failure.where === undefined ? "" : ` (${failure.where})`}`
         : typeof how === "number"
           ? `exit code ${how}`
           : (how ?? "no reason"),
