@@ -197,6 +197,36 @@ describe("the parts of a model stream", () => {
     expect(runs).toEqual([]);
   });
 
+  it("are shown only so far as a message may have calls, and what comes behind runs all the same", async () => {
+    const { tools, runs } = agentTools();
+    const turn = new Turn({ tools });
+    const feeder = new PartFeeder(turn, "m");
+    const startMs = performance.now();
+    for (let i = 0; i < 40_000; i += 1) {
+      const id = `c${i}`;
+      feeder.take({ type: "tool-input-start", id, toolName: "search" });
+      feeder.take({ type: "tool-input-delta", id, delta: '{"q":"a"}' });
+      feeder.take({ type: "tool-call", toolCallId: id, toolName: "search", input: '{"q":"a"}' });
+      feeder.take({
+        type: "tool-input-start",
+        id: `p${i}`,
+        toolName: "web",
+        providerExecuted: true,
+      });
+    }
+    feeder.take({ type: "finish", finishReason: { unified: "tool-calls", raw: "x" } });
+    // Six seconds, while each fragment was looked for among all calls.
+    expect(performance.now() - startMs).toBeLessThan(2_500);
+    const { search: one } = await manxTools(turn);
+    await feeder.settled();
+    expect(runs).toHaveLength(256);
+    for (const toolCallId of ["c7", "c300"]) {
+      expect(await one!.execute({ q: "a" }, { toolCallId })).toEqual({ found: "a" });
+    }
+    expect(runs).toHaveLength(257);
+    await turn.close();
+  });
+
   it("with a repaired call run what was repaired, not what was said", async () => {
     const { tools, runs } = agentTools();
     const turn = new Turn({ tools });

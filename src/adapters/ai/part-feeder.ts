@@ -9,6 +9,8 @@ import { CallDesk } from "../loop/call-desk.ts";
 /** A part of the stream, or of whole content; versions 2 and 3 of the model's specification. */
 export type Part = Readonly<Record<string, unknown>>;
 
+/** As many as a step takes of one message. */
+const CALLS_MAX = 256;
 const FINISH_WORDS: Readonly<Record<string, string>> = {
   "tool-calls": "tool_calls",
   "content-filter": "content_filter",
@@ -16,15 +18,14 @@ const FINISH_WORDS: Readonly<Record<string, string>> = {
 
 export class PartFeeder {
   readonly #step;
-  /** Arguments so far, by id, in order of appearance. Bounded, as the step's calls are. */
-  readonly #args = new Map<string, string>();
-  readonly #order: string[] = [];
+  /** By id, in order of appearance, at most `CALLS_MAX`: those behind run when they are asked for. */
+  readonly #calls = new Map<string, { readonly index: number; json: string }>();
   readonly #byProvider = new Set<string>();
 
   /** To be made before the model is asked: the step's time begins here. @param model its name. */
   constructor(turn: Turn, model: string) {
     this.#step = turn.step("openai-chat", { model });
-    CallDesk.of(turn).put({ step: this.#step, argsOf: (id) => this.#args.get(id) });
+    CallDesk.of(turn).put({ step: this.#step, argsOf: (id) => this.#calls.get(id)?.json });
   }
 
   /** For the request. @throws MANX_DEADLINE if it could not finish in time; the step has ended by then. */
@@ -82,18 +83,21 @@ export class PartFeeder {
   }
 
   #open(id: string, name: string, byProvider: boolean): void {
-    if (byProvider) this.#byProvider.add(id);
-    if (byProvider || this.#args.has(id)) return;
-    this.#args.set(id, "");
-    this.#order.push(id);
-    this.#fragment(id, { name, arguments: "" });
+    if (byProvider) {
+      if (this.#byProvider.size < CALLS_MAX) this.#byProvider.add(id);
+      return;
+    }
+    const index = this.#calls.size;
+    if (this.#calls.has(id) || index >= CALLS_MAX) return;
+    this.#calls.set(id, { index, json: "" });
+    this.#fragment(id, index, { name, arguments: "" });
   }
 
   #append(id: string, json: string): void {
-    const before = this.#args.get(id);
-    if (before === undefined || json === "") return;
-    this.#args.set(id, before + json);
-    this.#fragment(id, { arguments: json });
+    const call = this.#calls.get(id);
+    if (call === undefined || json === "") return;
+    call.json += json;
+    this.#fragment(id, call.index, { arguments: json });
   }
 
   /** Whole; its arguments count if they have not come in pieces. */
@@ -101,14 +105,12 @@ export class PartFeeder {
     const id = textOf(part.toolCallId);
     if (part.providerExecuted === true || this.#byProvider.has(id)) return;
     this.#open(id, textOf(part.toolName), false);
-    if (this.#args.get(id) === "") {
-      const { input } = part;
-      this.#append(id, typeof input === "string" ? input : JSON.stringify(input ?? {}));
-    }
+    if (this.#calls.get(id)?.json !== "") return;
+    const { input } = part;
+    this.#append(id, typeof input === "string" ? input : JSON.stringify(input ?? {}));
   }
 
-  #fragment(id: string, named: object): void {
-    const index = this.#order.indexOf(id);
+  #fragment(id: string, index: number, named: object): void {
     this.#delta({ tool_calls: [{ index, id, type: "function", function: named }] });
   }
 
