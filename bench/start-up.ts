@@ -13,10 +13,14 @@ const GOAL_IMPORT_MS = 30;
 const GOAL_HELP_MS = 150;
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
-const index = new URL("../dist/index.js", import.meta.url).href;
+const built = (name: string): string => new URL(`../dist/${name}.js`, import.meta.url).href;
 
 const BARE = ["--input-type=module", "-e", ";"];
-const IMPORT = ["--input-type=module", "-e", `import ${JSON.stringify(index)};`];
+const importOf = (name: string): string[] => {
+  return ["--input-type=module", "-e", `import ${JSON.stringify(built(name))};`];
+};
+const IMPORT = importOf("index");
+const RUNTIME = importOf("runtime/index");
 const HELP = [path("../dist/cli/main.js"), "--help"];
 
 function processMs(args: readonly string[]): number {
@@ -29,15 +33,17 @@ function processMs(args: readonly string[]): number {
   return ms;
 }
 
-for (const args of [BARE, IMPORT, HELP]) processMs(args); // fills the page cache
+for (const args of [BARE, IMPORT, RUNTIME, HELP]) processMs(args); // fills the page cache
 const bare: number[] = [];
 const added: number[] = [];
+const runtime: number[] = [];
 const help: number[] = [];
 for (let round = 0; round < ROUNDS; round += 1) {
   const bareMs = processMs(BARE);
   bare.push(bareMs);
   // Paired: a slow second of the machine slows both sides of the difference.
   added.push(processMs(IMPORT) - bareMs);
+  runtime.push(processMs(RUNTIME) - bareMs);
   help.push(processMs(HELP));
 }
 
@@ -48,6 +54,7 @@ console.log(
 console.log("                        median     min     max");
 report("bare node", bare);
 report('import "manx" adds', added, GOAL_IMPORT_MS);
+report('import "manx/runtime"', runtime);
 report("manx --help takes", help, GOAL_HELP_MS);
 
 function report(name: string, times: number[], goal?: number): void {

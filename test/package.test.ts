@@ -1,6 +1,6 @@
 /** The package as its users get it: entries that exist, a light root, nothing in the tarball that does not belong there. */
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { VERSION } from "../src/version.ts";
@@ -101,6 +101,26 @@ describe("import", () => {
   });
 });
 
+/** Packages and modules of Node that a built file loads at once, through whatever chunks. */
+function builtImports(entry: string): Set<string> {
+  const found = new Set<string>();
+  const seen = new Set<string>();
+  const visit = (path: string): void => {
+    if (seen.has(path)) return;
+    seen.add(path);
+    const text = readFileSync(path, "utf8");
+    for (const [, from, bare] of text.matchAll(
+      /^(?:import|export)\b[^;]*?\bfrom "([^"]+)";$|^import "([^"]+)";$/gm,
+    )) {
+      const name = from ?? bare!;
+      if (name.startsWith(".")) visit(join(path, "..", name));
+      else found.add(name);
+    }
+  };
+  visit(join(ROOT, entry));
+  return found;
+}
+
 describe.skipIf(!isBuilt)("the build (npm run build makes it)", () => {
   it("has code and types for each export", () => {
     for (const one of Object.values(json.exports)) {
@@ -109,6 +129,30 @@ describe.skipIf(!isBuilt)("the build (npm run build makes it)", () => {
         expect(existsSync(join(ROOT, path)), `${path} is missing; run npm run build`).toBe(true);
       }
     }
+  });
+
+  it("keeps modules of Node out of what runs in a browser, through all of its chunks", () => {
+    const entries = Object.values(json.exports).flatMap((one) =>
+      typeof one === "string" ? [] : [one.default],
+    );
+    const browser = entries.filter((path) => {
+      return table.get(folderOf(sourceOf(path) ?? "") ?? "")?.runsIn === "anywhere";
+    });
+    expect(browser.length).toBeGreaterThan(2);
+    for (const entry of browser) {
+      const loaded = [...builtImports(entry)].filter((name) => name.startsWith("node:"));
+      expect(loaded, entry).toEqual([]);
+    }
+  });
+
+  it("names no package but those that are installed with it, or that its user has brought", () => {
+    const known = new Set([...Object.keys(json.dependencies), "@langchain/core"]);
+    const chunks = readdirSync(join(ROOT, "dist"), { recursive: true, encoding: "utf8" });
+    const strange = chunks
+      .filter((path) => path.endsWith(".js"))
+      .flatMap((path) => [...builtImports(join("dist", path))])
+      .filter((name) => !name.startsWith("node:") && !known.has(packageOf(name)));
+    expect(strange).toEqual([]);
   });
 
   it("has a command that a shell can run", () => {

@@ -6,13 +6,10 @@ const root = new URL("../../", import.meta.url).pathname;
 /** Within the project, so that the built files find their packages. */
 const BUILT = `${root}node_modules/.cache/manx-bench`;
 
-/** Compiles as for release: a loader that keeps function names would slow every closure of the gateway. */
+/** As for release: a loader that keeps function names would slow every closure of the gateway. */
 export async function build(): Promise<void> {
-  const args = [`${root}node_modules/typescript/bin/tsc`, "-p", "tsconfig.build.json"];
-  await promisify(execFile)(process.execPath, [...args, "--outDir", BUILT], { cwd: root }).catch(
-    // The compiler writes its output all the same; what is wrong elsewhere is `npm run types`' business.
-    (error: { stdout: string }) => process.stderr.write(`type errors:\n${error.stdout}`),
-  );
+  const args = [`${root}node_modules/rolldown/bin/cli.mjs`, "-c", "rolldown.config.js"];
+  await promisify(execFile)(process.execPath, [...args, "-d", BUILT], { cwd: root });
 }
 
 const running = new Set<ChildProcess>();
