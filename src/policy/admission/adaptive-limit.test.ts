@@ -115,8 +115,8 @@ describe("the adaptive limit", () => {
       const upstream = new Upstream(100, seed);
       upstream.run(120);
       upstream.slowness = 4;
-      upstream.run(30);
-      slow.push(meanPlaces(upstream, 30));
+      upstream.run(15);
+      slow.push(meanPlaces(upstream, 15));
       upstream.slowness = 1;
       upstream.run(30);
       quick.push(meanPlaces(upstream, 30));
@@ -125,6 +125,18 @@ describe("the adaptive limit", () => {
       expect(Math.min(...places)).toBeGreaterThan(50);
       expect(places.filter((one) => one > 80).length).toBeGreaterThan(32);
     }
+  });
+
+  it("doubles back from a fall that was no load, sooner than by steps", () => {
+    const places: number[] = [];
+    for (let seed = 1; seed <= 9; seed += 1) {
+      const upstream = new Upstream(800, seed);
+      upstream.run(120);
+      upstream.slowness = 4;
+      upstream.run(15);
+      places.push(meanPlaces(upstream, 15));
+    }
+    expect(places.sort((a, b) => a - b)[4]).toBeGreaterThan(850);
   });
 
   it("doubles until the first sign of load: a wide upstream is found in seconds", () => {
