@@ -7,8 +7,11 @@ import {
   ToolListChangedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import { describe, expect, it } from "vitest";
-import { ToolRegistryCache } from "../../runtime/index.ts";
+import { type Deadline, ToolRegistryCache } from "../../runtime/index.ts";
 import { mcpServer } from "./index.ts";
+import type { McpClient } from "./mcp-client.ts";
+
+type Lister = Pick<McpClient, "listTools">;
 
 /** A server whose list is two pages, and how to change it. */
 function world() {
@@ -69,5 +72,47 @@ describe("an MCP server in a registry", () => {
     await registry.refresh("server");
     expect([registry.report().items[0]?.status, connects()]).toEqual(["ready", 2]);
     registry.close();
+  });
+
+  it("cannot be listed if what it has changed cannot be heard", async () => {
+    const connect = async (): Promise<Lister> => ({ listTools: async () => ({ tools: [] }) });
+    const onChanged = (): never => {
+      throw new Error("no such notification");
+    };
+    const server = mcpServer(connect, { onChanged });
+    server.onChanged!(() => {});
+    const { signal } = new AbortController();
+    await expect(server.list({ signal } as Deadline)).rejects.toThrow("no such notification");
+  });
+
+  it("has each client that failed given back, also one that comes too late, and makes one at a time", async () => {
+    const given: unknown[] = [];
+    const comes: ((client: Lister) => void)[] = [];
+    const connect = () => new Promise<Lister>((resolve) => void comes.push(resolve));
+    const disconnect = (client: unknown) => void given.push(client);
+    const { list } = mcpServer(connect, { disconnect });
+    const within = (signal: AbortSignal) => list({ signal } as Deadline);
+    const [good, broken, late] = [
+      { listTools: async () => ({ tools: [] }) },
+      { listTools: () => Promise.reject(new Error("broken")) },
+      { listTools: async () => ({ tools: [] }) },
+    ];
+    const gone = new AbortController();
+    const first = within(gone.signal);
+    gone.abort(new Error("too slow"));
+    await expect(first).rejects.toThrow("too slow");
+    const { signal } = new AbortController();
+    const [second, third] = [within(signal), within(signal)];
+    expect(comes).toHaveLength(2);
+    comes[1]!(broken);
+    await expect(second).rejects.toThrow("broken");
+    await expect(third).rejects.toThrow("broken");
+    comes[0]!(late);
+    const fourth = within(signal);
+    comes[2]!(good);
+    expect(await fourth).toEqual([]);
+    expect(await within(signal)).toEqual([]);
+    expect(given).toEqual([broken, late]);
+    expect(comes).toHaveLength(3);
   });
 });
