@@ -18,7 +18,7 @@ const HEAD = `# Errors
 Each error has a code that does not change once released. In a terminal it has up to four lines: what is wrong, where,
 what was expected and got, and what to try. With \`--json\` and in HTTP bodies the same parts are fields; scripts should
 match on \`code\`. The exit code of a command, or the HTTP status of a server's answer, follows from the code.
-In code, \`message\` of a mistake in usage (exit code 2) has the first three of these parts, and \`what\` the first alone.
+There and in code \`message\` of a mistake in usage (exit code 2) has the first three of these parts, and \`what\` the first alone.
 `;
 
 export function errorsPage(): string {

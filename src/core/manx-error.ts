@@ -67,7 +67,9 @@ export class ManxError extends Error {
   toJSON(): Record<string, unknown> {
     return {
       code: this.code,
-      message: this.what,
+      // Not `what`: vitest shows what is thrown by its JSON, and of that the message alone.
+      message: this.message,
+      what: this.what,
       ...(this.where !== undefined && { where: this.where }),
       ...(this.excerpt !== undefined && { excerpt: this.excerpt }),
       ...(this.expected !== undefined && { expected: this.expected }),

@@ -11,7 +11,7 @@ export function errorFrom(value: unknown): ManxError {
     typeof plain[name] === "string" ? { [name]: plain[name] } : {};
   const isKnown = typeof plain.code === "string" && Object.hasOwn(ERROR_TABLE, plain.code);
   return new ManxError(isKnown ? (plain.code as ErrorCode) : "MANX_INTERNAL", {
-    ...(typeof plain.message === "string" && { what: plain.message }),
+    ...text("what"),
     ...text("where"),
     ...text("excerpt"),
     ...text("expected"),
