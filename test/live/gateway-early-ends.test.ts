@@ -118,7 +118,7 @@ describe("a stream that no decoder reads", () => {
       { bytes: body },
       { afterMs: 20, end: "rst" },
     ]);
-    const { text } = await answer(`${gateway.url}/v1/completions`);
+    const { text } = await answer(`${gateway.url}/v1/embeddings`);
     expect(text.startsWith(body)).toBe(true);
     expect(text).toContain('"code":"MANX_STREAM_INCOMPLETE"');
   });
