@@ -91,7 +91,7 @@ export class Dispatcher {
     if (this.#verdict !== undefined) return;
     this.#verdict = verdict;
     this.#endUs = this.#nowUs();
-    this.#trace?.ended(verdict);
+    this.#trace?.ended(verdict, this.#endUs);
     if (verdict === "run") {
       this.#plan.commit();
     } else this.#revokeAll(verdict);

@@ -82,11 +82,11 @@ export class StepTrace {
   }
 
   /** The message is over, and what it means is known. */
-  ended(verdict: StreamVerdict): void {
+  ended(verdict: StreamVerdict, nowUs: number): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
     const completion = this.#completion();
-    this.#watch.close();
+    this.#watch.close(nowUs);
     const { call } = this;
     if (completion.model !== null) call.set("gen_ai.response.model", completion.model);
     if (completion.id !== null) call.set("gen_ai.response.id", completion.id);

@@ -65,7 +65,10 @@ describe("a turn that is recorded", () => {
       ["output-start", 600],
       ["output-visible", 600],
       ["output-end", 1_000],
+      ["tail-start", 1_000],
+      ["tail-end", 2_600],
     ]);
+    expect(record.subs).toContainEqual({ phase: "decode", sub: "tail", us: 1_800 * MS });
     const [search] = named(record.spans, "search");
     expect([search!.startUs / MS, search!.endUs / MS]).toEqual([1_000, 2_500]);
     // The tool began at its brace and was done before the message, so the message is what was waited for.

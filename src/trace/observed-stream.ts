@@ -25,7 +25,8 @@ export async function* observeStream<Chunk>(
   clock: Clock,
   options: ObserveOptions<Chunk> = {},
 ): AsyncGenerator<Chunk, void, undefined> {
-  const watch = new StreamWatch(span, { stallAboveUs: options.stallAboveUs ?? (() => STALL_US) });
+  const stallAboveUs = options.stallAboveUs ?? (() => STALL_US);
+  const watch = new StreamWatch(span, { stallAboveUs, isPulled: true });
   let isLeft = true;
   try {
     for await (const chunk of source) {
@@ -34,17 +35,17 @@ export async function* observeStream<Chunk>(
       watch.asked(clock.nowUs());
     }
     isLeft = false;
-    watch.close();
+    watch.close(clock.nowUs());
     span.end("ok");
   } catch (thrown) {
     isLeft = false;
-    watch.close();
+    watch.close(clock.nowUs());
     span.fail(thrown);
     throw thrown;
   } finally {
     // A consumer that breaks out or throws comes by here alone.
     if (isLeft) {
-      watch.close();
+      watch.close(clock.nowUs());
       span.end("cancelled");
     }
   }

@@ -31,7 +31,9 @@ export const PHASE_SUBS = [
   "join-wait",
   /** Set-up that a warm call would not have paid for. */
   "cold-start",
-  /** The stream had ended, the call had not: the reader was slow. */
+  /** All output had come, and the stream had not ended. */
+  "tail",
+  /** What had come was not taken, or the stream had ended and the call had not: the reader was slow. */
   "consumer",
   /** Unattributed: no span tells what happened. */
   "not-instrumented",

@@ -58,7 +58,7 @@ export function cutSection(section: PathSection, role: SpanRole, slices: PhaseSl
 }
 
 function cutModel(marks: ModelMarks, endUs: number, put: Put): void {
-  const { placeUs, connectedUs, firstUs, lastUs, stallsUs } = marks;
+  const { placeUs, connectedUs, firstUs, lastUs, stallsUs, tailUs } = marks;
   const outputUs = firstUs ?? endUs;
   if (placeUs !== undefined) put(Math.min(placeUs, outputUs), "prefill", "queue");
   if (connectedUs !== undefined) put(Math.min(connectedUs, outputUs), "prefill", "connect");
@@ -73,5 +73,9 @@ function cutModel(marks: ModelMarks, endUs: number, put: Put): void {
     put(Math.min(stallsUs[i + 1]!, streamedUs), "decode", "stall");
   }
   put(streamedUs, "decode", null);
+  if (tailUs !== undefined) {
+    put(tailUs[0], "orchestration", "consumer");
+    put(tailUs[1], "decode", "tail");
+  }
   put(endUs, "orchestration", "consumer");
 }

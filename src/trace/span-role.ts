@@ -5,7 +5,7 @@
  * | kind | own time |
  * | --- | --- |
  * | a declared `phase` | that phase |
- * | model-call, its attempt | prefill up to the first output, decode up to the last one, then orchestration (consumer) |
+ * | model-call, its attempt | prefill up to the first output, decode up to the last one and in the tail of the stream, else orchestration (consumer) |
  * | tool-call, its attempt | tools |
  * | attempt that was lost; a model call that failed before any output | orchestration (retry) |
  * | between two attempts of one call; back-off | orchestration (back-off) |
@@ -26,6 +26,8 @@ export interface ModelMarks {
   readonly connectedUs: number | undefined;
   readonly firstUs: number | undefined;
   readonly lastUs: number | undefined;
+  /** The stream was waited for behind its last output, from and to. */
+  readonly tailUs: readonly [fromUs: number, toUs: number] | undefined;
   /** Pairs of start and end in order of time. */
   readonly stallsUs: readonly number[];
 }
@@ -158,6 +160,7 @@ const NO_MARKS: ModelMarks = {
   connectedUs: undefined,
   firstUs: undefined,
   lastUs: undefined,
+  tailUs: undefined,
   stallsUs: NO_STALLS,
 };
 
@@ -172,8 +175,13 @@ function marksOf(span: Span): ModelMarks {
     connectedUs: first(EVENT.connectionReady),
     firstUs: first(EVENT.outputStart),
     lastUs: within.findLast((event) => event.name === EVENT.outputEnd)?.atUs,
+    tailUs: tailOf(first(EVENT.tailStart), first(EVENT.tailEnd)),
     stallsUs: stallsOf(within),
   };
+}
+
+function tailOf(fromUs?: number, toUs?: number): ModelMarks["tailUs"] {
+  return fromUs === undefined || toUs === undefined ? undefined : [fromUs, toUs];
 }
 
 function stallsOf(events: Span["events"]): readonly number[] {
@@ -197,6 +205,8 @@ function mergedMarks(own: ModelMarks, call: ModelMarks): ModelMarks {
     connectedUs: own.connectedUs ?? call.connectedUs,
     firstUs: own.firstUs ?? call.firstUs,
     lastUs: own.lastUs ?? call.lastUs,
+    // Where the output ends on one, its tail does too.
+    tailUs: own.lastUs === undefined ? call.tailUs : own.tailUs,
     stallsUs: own.stallsUs.length > 0 ? own.stallsUs : call.stallsUs,
   };
 }

@@ -92,6 +92,9 @@ export const EVENT = {
   outputVisible: "output-visible",
   /** Last output. */
   outputEnd: "output-end",
+  /** The stream was waited for although all output had come, up to its end: usage, checks, the last frame. */
+  tailStart: "tail-start",
+  tailEnd: "tail-end",
   /** The output before a stall, and the one that ended it. */
   stallStart: "stall-start",
   stallEnd: "stall-end",

@@ -17,6 +17,8 @@ export interface StallRule {
   readonly stallAboveUs: (gapsUs: readonly number[]) => number;
   /** No gap up to this is a stall, so that the rule need not be asked for each. Default 0. */
   readonly floorUs?: number;
+  /** Somebody asks for each chunk, and says so by `asked`. Default: they come by themselves. */
+  readonly isPulled?: boolean;
 }
 
 /** For the limit of a stall; later gaps do not change it. */
@@ -29,18 +31,22 @@ export class StreamWatch {
   readonly #span: OpenSpan;
   readonly #stallAboveUs: StallRule["stallAboveUs"];
   readonly #floorUs: number;
+  readonly #isPulled: boolean;
   readonly #gapsUs: number[] = [];
   #lastUs: number | undefined;
   #askedUs = 0;
+  /** Since the last output. */
+  #isAsked = false;
   #isSeen = false;
   #stalls = 0;
   #tokens: number | undefined;
   #finishReason: string | undefined;
 
-  constructor(span: OpenSpan, { stallAboveUs, floorUs = 0 }: StallRule) {
+  constructor(span: OpenSpan, { stallAboveUs, floorUs = 0, isPulled = false }: StallRule) {
     this.#span = span;
     this.#stallAboveUs = stallAboveUs;
     this.#floorUs = floorUs;
+    this.#isPulled = isPulled;
   }
 
   chunk(facts: ChunkFacts, nowUs: number): void {
@@ -50,6 +56,7 @@ export class StreamWatch {
     if (this.#lastUs === undefined) this.#span.event(EVENT.outputStart, nowUs);
     else this.#gap(Math.max(this.#lastUs, this.#askedUs), nowUs);
     this.#lastUs = nowUs;
+    this.#isAsked = false;
     if (!this.#isSeen && (facts.isVisible ?? true)) {
       this.#isSeen = true;
       this.#span.event(EVENT.outputVisible, nowUs);
@@ -58,7 +65,8 @@ export class StreamWatch {
 
   /** The consumer wants the next chunk: a wait from here on is the source's, one before was the consumer's own. */
   asked(nowUs: number): void {
-    this.#askedUs = nowUs;
+    if (!this.#isAsked) this.#askedUs = nowUs;
+    this.#isAsked = true;
   }
 
   #gap(fromUs: number, nowUs: number): void {
@@ -73,11 +81,21 @@ export class StreamWatch {
   }
 
   /** The stream is over, however that came about. */
-  close(): void {
-    if (this.#lastUs !== undefined) this.#span.event(EVENT.outputEnd, this.#lastUs);
+  close(nowUs: number): void {
+    if (this.#lastUs !== undefined) this.#close(this.#lastUs, nowUs);
     if (this.#tokens !== undefined) this.#span.set("gen_ai.usage.output_tokens", this.#tokens);
     if (this.#finishReason !== undefined) {
       this.#span.set("gen_ai.response.finish_reasons", [this.#finishReason]);
     }
+  }
+
+  #close(lastUs: number, nowUs: number): void {
+    this.#span.event(EVENT.outputEnd, lastUs);
+    // Whoever has not asked has not waited.
+    if (this.#isPulled && !this.#isAsked) return;
+    const fromUs = this.#isPulled ? this.#askedUs : lastUs;
+    if (nowUs <= fromUs) return;
+    this.#span.event(EVENT.tailStart, fromUs);
+    this.#span.event(EVENT.tailEnd, nowUs);
   }
 }

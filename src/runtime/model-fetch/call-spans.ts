@@ -56,7 +56,7 @@ export class CallSpans {
     this.#endPause(nowUs);
     const span = this.#call.begin("attempt", target, { startUs: nowUs });
     span.set("manx.attempt.cause", cause);
-    const rule = { stallAboveUs: stallThresholdUs, floorUs: STALL_MIN_US };
+    const rule = { stallAboveUs: stallThresholdUs, floorUs: STALL_MIN_US, isPulled: true };
     this.#open.set(attempt, { span, watch: new StreamWatch(span, rule) });
   }
 
@@ -82,7 +82,8 @@ export class CallSpans {
     this.#open.delete(seen.attempt);
     const { span, watch } = open;
     const { end = "abandoned", status, cost, endedUs } = seen;
-    watch.close();
+    // Given up before it ended: nobody waited for its tail.
+    watch.close(endedUs ?? 0);
     span.set("manx.attempt.end", end);
     if (status > 0) span.set("http.response.status_code", status);
     span.set("manx.attempt.input_tokens", cost.inputTokens);

@@ -12,7 +12,7 @@ import { Turn } from "../turn.ts";
 export interface DispatchRehearsal {
   /** Whose streams the agent will read. Default: all four. */
   readonly formats?: readonly DecodableFormat[];
-  /** Of each format. Default 200, which takes some 50 ms in all. */
+  /** Of each format. Default 200, which takes 50 to 150 ms in all. */
   readonly turns?: number;
   readonly clock?: Clock;
 }
