@@ -108,7 +108,7 @@ describe("a price from a layer profile", () => {
       expect.objectContaining({
         code: "MANX_TABLE_FORMAT",
         where: "dense.csv",
-        message: 'the profile lacks the operator "o_proj"',
+        what: 'the profile lacks the operator "o_proj"',
       }),
     );
   });

@@ -45,7 +45,7 @@ function leaver(
       prompt: FAULTY,
       signal: controller.signal,
     });
-    await within(() => isReady(world));
+    await within(() => isReady(world), READY_MS);
     await sleep(20);
     const hits = upstream.hits.length;
     const leftMs = performance.now();
@@ -73,13 +73,24 @@ async function isFree({ closed, writtenMs }: Hit): Promise<unknown> {
 const isAsked = ({ upstream }: OwnWorld): boolean => upstream.hits.length > 0;
 const isTwice = ({ upstream }: OwnWorld): boolean =>
   upstream.hits.filter(({ body }) => body.includes(FAULTY)).length > 1;
+/** A hedge comes late where the calls before it were slow. */
+const READY_MS = 10_000;
 /** Fewer calls say nothing about when one is late. */
 const HEDGE_AFTER_CALLS = 25;
+/** On a machine that is busy, two late calls in a row look like a slowdown of everything, which is not hedged. */
+const CALM_CALLS = 5;
+const CALLS_MAX = 100;
 
 function hedgeLeaver(caller: CallerApi): OwnCell["play"] {
   return async (world) => {
-    for (let i = 0; i < HEDGE_AFTER_CALLS; i += 1) {
+    const tookMs: number[] = [];
+    for (let calm = 0; tookMs.length < HEDGE_AFTER_CALLS || calm < CALM_CALLS; ) {
+      if (tookMs.length >= CALLS_MAX) break;
+      const startMs = performance.now();
       await ask(world.gateway.url, { caller, isStream: true, prompt: "be fine" });
+      tookMs.push(performance.now() - startMs);
+      const median = [...tookMs].sort((a, b) => a - b)[tookMs.length >> 1]!;
+      calm = tookMs.at(-1)! <= 1.5 * median ? calm + 1 : 0;
     }
     return leaver(caller, true, isTwice)(world);
   };
