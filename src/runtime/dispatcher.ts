@@ -68,14 +68,20 @@ export class Dispatcher {
 
   take(events: readonly StreamEvent[]): void {
     if (this.#verdict !== undefined) return;
+    // A piece of a long argument changes nothing that the plan knows of, and there may be tens of thousands.
+    let hasNews = false;
     for (const event of events) {
-      if (event.type === "tool-delta") this.#extend(event.call, event.json, event.atUs);
-      else if (event.type === "tool-start") {
+      if (event.type === "tool-delta") {
+        if (this.#extend(event.call, event.json, event.atUs)) hasNews = true;
+        continue;
+      }
+      hasNews = true;
+      if (event.type === "tool-start") {
         if (event.choice !== 0 || event.byServer) this.#scope.counts.ignored += 1;
         else this.#open(new ModelCall(event));
       } else if (event.type === "tool-end") this.#close(event, event.atUs);
     }
-    this.#pump();
+    if (hasNews) this.#pump();
   }
 
   /** @returns the result of the first call with this id, once it cannot change any more; undefined if there is none. */
@@ -132,13 +138,15 @@ export class Dispatcher {
     this.#ids.add(call.id);
   }
 
-  #extend(number: number, json: string, atUs: number): void {
+  /** @returns whether more than the arguments has changed. */
+  #extend(number: number, json: string, atUs: number): boolean {
     const call = this.#calls.get(number);
-    if (call === undefined || call.outcome !== undefined) return;
+    if (call === undefined || call.outcome !== undefined) return false;
     const isWhole = call.push(json);
-    if (call.name === "") return;
+    if (call.name === "") return false;
     if (isWhole) this.#seal(call, call.pushedArgs, atUs);
     else if (call.run === undefined && !call.isSealed) this.#startOnFields(call);
+    return isWhole || call.run !== undefined;
   }
 
   #close(end: ToolEnd, atUs: number): void {
