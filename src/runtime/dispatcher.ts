@@ -10,7 +10,6 @@
  * of the calls, one for each, whatever happened; they are there at the latest when the turn's time is up.
  */
 import type { Cancel } from "../clock/index.ts";
-import { nearestName } from "../core/index.ts";
 import type { StreamEvent, ToolEnd } from "../stream/index.ts";
 import type { Admission, CallEvent } from "./call-event.ts";
 import { CallPlan } from "./call-plan.ts";
@@ -19,7 +18,7 @@ import { type CallPlace, UNTRACED } from "./call-trace.ts";
 import type { DispatchScope } from "./dispatch-scope.ts";
 import type { Checked } from "./input-check.ts";
 import { ModelCall } from "./model-call.ts";
-import { errorText, type ResultText } from "./result-text.ts";
+import { badArguments, errorText, type ResultText, unknownTool } from "./result-text.ts";
 import { ResultWaits } from "./result-waits.ts";
 import type { StepTrace } from "./step-trace.ts";
 import { MAY_COME_AGAIN, type StreamVerdict, VERDICT_TEXT } from "./stream-verdict.ts";
@@ -393,14 +392,4 @@ export class Dispatcher {
   #nowUs(): number {
     return this.#scope.deadline.clock.nowUs();
   }
-}
-
-function badArguments(problem: string): ResultText {
-  return errorText("invalid", `the arguments do not fit: ${problem}`);
-}
-
-function unknownTool(name: string, names: readonly string[]): ResultText {
-  const near = nearestName(name, names);
-  const hint = near === undefined ? "" : `; did the call mean "${near}"?`;
-  return errorText("unknown", `there is no tool "${name}"${hint}`);
 }

@@ -2,6 +2,7 @@
  * What a model gets to read of a call: text that depends on what happened and on nothing else, neither on times nor on the
  * order in which others finished, so that the next request is the same bytes whenever the same things happen.
  */
+import { nearestName } from "../core/index.ts";
 import { canonicalJson } from "./canonical-json.ts";
 
 export type ResultStatus =
@@ -80,4 +81,14 @@ function wholeCharacters(text: string, max: number): string {
   if (text.length <= max) return text;
   const last = text.charCodeAt(max - 1);
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? max - 1 : max);
+}
+
+export function badArguments(problem: string): ResultText {
+  return errorText("invalid", `the arguments do not fit: ${problem}`);
+}
+
+export function unknownTool(name: string, names: readonly string[]): ResultText {
+  const near = nearestName(name, names);
+  const hint = near === undefined ? "" : `; did the call mean "${near}"?`;
+  return errorText("unknown", `there is no tool "${name}"${hint}`);
 }
