@@ -2,7 +2,7 @@
  * What the gateway adds, and what it can carry, as difference and ratio to the same load sent direct, in interleaved rounds
  * with other proxies beside it: absolute figures of a shared machine mean little, runs a few seconds apart do.
  *
- *     npm run bench:gateway [-- --short] [-- --rounds 5] [-- --peers nginx,haproxy,caddy,portkey]
+ *     npm run bench:gateway [-- --short] [-- --rounds 5] [-- --peers nginx,haproxy,caddy,node,portkey]
  *
  * `armed` is the gateway with a deadline, retries, hedging, lanes and an access log; `plain` has its defaults. A peer that
  * is not installed is left out and named.

@@ -13,6 +13,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Process } from "../gateway/processes.ts";
 import { PORTKEY_FOLDER } from "./install-portkey.ts";
 
+const BARE_PROXY = new URL("./bare-proxy.mjs", import.meta.url).pathname;
+
 export interface Peer extends Process {
   readonly name: string;
   /** What each request must carry for it. */
@@ -103,6 +105,11 @@ http://127.0.0.1:${port} {
       return { args, env: { GOMAXPROCS: "1", HOME: folder } };
     },
   },
+  /** No product: the floor under anything in Node. */
+  node: {
+    program: process.execPath,
+    start: (upstream, port) => ({ args: [BARE_PROXY, upstream.origin, String(port)] }),
+  },
   portkey: {
     program: process.execPath,
     start: (upstream, port) => ({
@@ -129,7 +136,8 @@ export async function startPeer(name: string, upstream: string): Promise<Peer | 
   const port = await freePort();
   const folder = mkdtempSync(join(tmpdir(), `manx-peer-${name}-`));
   const { args, env = {}, headers = {} } = recipe.start(new URL(upstream), port, folder);
-  const isThere = name === "portkey" ? isReadable(args[0]!) : onPath(recipe.program);
+  const isThere =
+    recipe.program === process.execPath ? isReadable(args[0]!) : onPath(recipe.program);
   if (!isThere) return undefined;
   const child = spawn(recipe.program, args, {
     stdio: "ignore",
