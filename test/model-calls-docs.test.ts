@@ -6,6 +6,7 @@ import { formatUs } from "../src/core/index.ts";
 import { CALL_POLICY, HEDGE_POLICY } from "../src/policy/index.ts";
 import * as runtime from "../src/runtime/index.ts";
 import { TurnRecorder } from "../src/trace/index.ts";
+import { runCode, tsBlocks } from "./support/doc-code.ts";
 import {
   CHAT_DONE,
   chatText,
@@ -17,20 +18,8 @@ import {
 import { readText } from "./support/source-tree.ts";
 
 const page = readText("docs/how-to/model-calls-in-process.md");
-const [first, targets, inTurn, observed, lint] = [...page.matchAll(/```ts\n([\s\S]*?)```/g)].map(
-  ([, code]) => code!,
-);
+const [first, targets, inTurn, observed, lint] = tsBlocks(page);
 const [printed] = [...page.matchAll(/```text\n([\s\S]*?)```/g)].map(([, text]) => text!);
-
-/** The code without its imports, as the body of an asynchronous function that answers `answer`. */
-function run(code: string, answer: string, names: Record<string, unknown>): Promise<unknown> {
-  const body = code.replace(/^import .*$/gm, "");
-  const make = new Function(
-    ...Object.keys(names),
-    `return (async () => {${body}\nreturn ${answer};})()`,
-  );
-  return make(...Object.values(names)) as Promise<unknown>;
-}
 
 async function upstream(): Promise<string> {
   const server = await startReplayServer(() => [
@@ -78,14 +67,14 @@ describe("docs/how-to/model-calls-in-process.md", () => {
   it("streams by the official client", async () => {
     const names = { OpenAI, ...runtime, baseURL: await upstream(), apiKey: "k", text: "" };
     const answer = "({ text, calls, attempts, hedges, tokens })";
-    const made = await run(first!, answer, names);
+    const made = await runCode(first!, answer, names);
     expect(made).toMatchObject({ text: "Hello", calls: 1, attempts: 1, hedges: { begun: 0 } });
   });
 
   it("fails over with a key of the target's own", async () => {
     const baseURL = await upstream();
     const names = { ...runtime, spareURL: baseURL, spareKey: "s" };
-    const made = (await run(targets!, "failsOver", names)) as runtime.ModelFetch;
+    const made = (await runCode(targets!, "failsOver", names)) as runtime.ModelFetch;
     const gone = await startReplayServer(() => []);
     await gone.close();
     expect(await ask(made, `${gone.url}/v1`)).toContain("Hello");
@@ -95,7 +84,7 @@ describe("docs/how-to/model-calls-in-process.md", () => {
   it("records in a turn, and tells whoever observes", async () => {
     const baseURL = await upstream();
     const names = { ...runtime, TurnRecorder, realClock };
-    const [one, two, turn, trace] = (await run(
+    const [one, two, turn, trace] = (await runCode(
       inTurn!,
       "[inTurn, forStep, turn, trace]",
       names,
@@ -111,7 +100,7 @@ describe("docs/how-to/model-calls-in-process.md", () => {
 
     const logged: unknown[][] = [];
     const log = (...all: unknown[]): void => void logged.push(all);
-    const told = (await run(observed!, "observed", { ...runtime, log })) as runtime.ModelFetch;
+    const told = (await runCode(observed!, "observed", { ...runtime, log })) as runtime.ModelFetch;
     await ask(told, baseURL);
     expect(logged).toHaveLength(1);
     expect(logged[0]).toMatchObject([
@@ -128,7 +117,7 @@ describe("docs/how-to/model-calls-in-process.md", () => {
   it("says of a policy what the page shows", async () => {
     const lines: string[] = [];
     const print = (line: string): void => void lines.push(line);
-    await run(lint!, "findings", { ...runtime, latenciesUs: golden(9_999), print });
+    await runCode(lint!, "findings", { ...runtime, latenciesUs: golden(9_999), print });
     expect(`${lines.join("\n")}\n`).toBe(printed);
   });
 

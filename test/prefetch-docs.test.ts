@@ -2,20 +2,11 @@
 import { describe, expect, it } from "vitest";
 import { limitsOf } from "../src/policy/prefetch/prefetch-budget.ts";
 import * as runtime from "../src/runtime/index.ts";
+import { runCode, tsBlocks } from "./support/doc-code.ts";
 import { readText } from "./support/source-tree.ts";
 
 const page = readText("docs/how-to/prefetch.md");
-const [byRules, learnt] = [...page.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code]) => code!);
-
-/** The code without its imports, as the body of an asynchronous function that answers `answer`. */
-function run(code: string, answer: string, names: Record<string, unknown>): Promise<unknown> {
-  const body = code.replace(/^import .*$/gm, "");
-  const make = new Function(
-    ...Object.keys(names),
-    `return (async () => {${body}\nreturn ${answer};})()`,
-  );
-  return make(...Object.values(names)) as Promise<unknown>;
-}
+const [byRules, learnt] = tsBlocks(page);
 
 const { Prefetcher, Turn, tool, evaluatePrefetch } = runtime;
 const findOrders = async () => ["A-1"];
@@ -23,7 +14,7 @@ const findOrders = async () => ["A-1"];
 describe("docs/how-to/prefetch.md", () => {
   it("prefetches by rules", async () => {
     const answer = "{ turn, prefetcher }";
-    const { turn, prefetcher } = (await run(byRules!, answer, {
+    const { turn, prefetcher } = (await runCode(byRules!, answer, {
       Prefetcher,
       Turn,
       tool,
@@ -49,7 +40,7 @@ describe("docs/how-to/prefetch.md", () => {
     };
     const names = { Prefetcher, evaluatePrefetch, tools, serve };
     const answer = "{ forecast, setAside, off: learned.report.off }";
-    expect(await run(learnt!, answer, names)).toMatchObject({
+    expect(await runCode(learnt!, answer, names)).toMatchObject({
       forecast: { turns: 1, calls: 0, started: 0 },
       setAside: 0,
       off: null,

@@ -3,27 +3,16 @@ import { expect, it } from "vitest";
 import * as root from "../src/index.ts";
 import * as runtime from "../src/runtime/index.ts";
 import { BREAK_ADVICE } from "../src/runtime/index.ts";
+import { runCode, tsBlocks } from "./support/doc-code.ts";
 import { promptWorld } from "./support/prompt-world.ts";
 import { readText } from "./support/source-tree.ts";
 
 const page = readText("docs/how-to/prompt-layout.md");
-const [compiling, trying, keeping] = [...page.matchAll(/```ts\n([\s\S]*?)```/g)].map(
-  ([, code]) => code!,
-);
-
-/** The code without its imports, as the body of an asynchronous function that answers `answer`. */
-function run(code: string, answer: string, names: Record<string, unknown>): Promise<unknown> {
-  const body = code.replace(/^import .*$/gm, "");
-  const make = new Function(
-    ...Object.keys(names),
-    `return (async () => {${body}\nreturn ${answer};})()`,
-  );
-  return make(...Object.values(names)) as Promise<unknown>;
-}
+const [compiling, trying, keeping] = tsBlocks(page);
 
 async function compile(): Promise<{ prompt: runtime.CompiledPrompt; sent: string[] }> {
   const sent: string[] = [];
-  const prompt = await run(compiling!, "prompt", {
+  const prompt = await runCode(compiling!, "prompt", {
     ...runtime,
     tools: [{ name: "track", description: "Where an order is." }],
     rules: "Answer in one sentence. ".repeat(300),
@@ -42,7 +31,7 @@ it("compiles a prompt, and a simulated provider serves what was promised", async
   expect(prompt.json.indexOf("2026-11-29")).toBeGreaterThan(prompt.json.indexOf("A lamp."));
   expect(prompt.findings).toEqual([]);
   const names = { ...runtime, ...root, prompt };
-  const second = (await run(trying!, "second", names)) as runtime.SimulatedUsage;
+  const second = (await runCode(trying!, "second", names)) as runtime.SimulatedUsage;
   expect(second.readTokens).toBe(prompt.cacheableTokens);
   expect(second.readTokens).toBeGreaterThan(1_700);
 });
@@ -50,7 +39,7 @@ it("compiles a prompt, and a simulated provider serves what was promised", async
 it("primes and keeps it", async () => {
   const { prompt } = await compile();
   const posted: unknown[] = [];
-  const keeper = (await run(keeping!, "keeper", {
+  const keeper = (await runCode(keeping!, "keeper", {
     ...runtime,
     ...root,
     prompt,

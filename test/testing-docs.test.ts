@@ -3,20 +3,17 @@ import { describe, expect, it } from "vitest";
 import * as testing from "../src/testing/index.ts";
 import { budgetMatchers } from "../src/testing/vitest.ts";
 import * as trace from "../src/trace/index.ts";
+import { runCode, tsBlocks } from "./support/doc-code.ts";
 import { readText } from "./support/source-tree.ts";
 
 const page = readText("docs/how-to/testing.md");
 
 describe("docs/how-to/testing.md", () => {
   it("runs a thousand turns and keeps the budget that it shows", async () => {
-    const [, code] = /```ts\n([\s\S]*?)```/.exec(page)!;
-    const body = code!.replace(/^import .*$/gm, "").replace(": TurnRecord[]", "");
+    const [code] = tsBlocks(page);
     const names = { ...testing, ...trace, budgetMatchers, expect };
-    const make = new Function(
-      ...Object.keys(names),
-      `return (async () => {${body}\nreturn turns;})()`,
-    );
-    const turns = (await make(...Object.values(names))) as trace.TurnRecord[];
+    const untyped = code!.replace(": TurnRecord[]", "");
+    const turns = (await runCode(untyped, "turns", names)) as trace.TurnRecord[];
     expect(turns).toHaveLength(1_000);
     expect(turns.every(({ flags }) => !flags.notInstrumented)).toBe(true);
   });

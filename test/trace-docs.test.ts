@@ -4,22 +4,11 @@ import { realClock } from "../src/clock/index.ts";
 import * as runtime from "../src/runtime/index.ts";
 import * as trace from "../src/trace/index.ts";
 import * as otlp from "../src/trace/otlp/index.ts";
+import { runCode, tsBlocks } from "./support/doc-code.ts";
 import { readText } from "./support/source-tree.ts";
 
 const page = readText("docs/how-to/attribution.md");
-const [recording, inTheRuntime, exporting] = [...page.matchAll(/```ts\n([\s\S]*?)```/g)].map(
-  ([, code]) => code!,
-);
-
-/** The code without its imports, as the body of an asynchronous function that answers `answer`. */
-function run(code: string, answer: string, names: Record<string, unknown>): Promise<unknown> {
-  const body = code.replace(/^import .*$/gm, "");
-  const make = new Function(
-    ...Object.keys(names),
-    `return (async () => {${body}\nreturn ${answer};})()`,
-  );
-  return make(...Object.values(names)) as Promise<unknown>;
-}
+const [recording, inTheRuntime, exporting] = tsBlocks(page);
 
 async function record(): Promise<trace.TurnRecord> {
   async function* callModel(): AsyncGenerator<string> {
@@ -27,7 +16,7 @@ async function record(): Promise<trace.TurnRecord> {
     yield "b";
   }
   const printed: unknown[] = [];
-  const made = await run(recording!, "record", {
+  const made = await runCode(recording!, "record", {
     ...trace,
     realClock,
     question: "where is my parcel?",
@@ -57,7 +46,7 @@ describe("docs/how-to/attribution.md", () => {
 
   it("records a turn of the runtime", async () => {
     const names = { ...trace, ...runtime, realClock };
-    const { spans, wallUs, phases } = (await run(
+    const { spans, wallUs, phases } = (await runCode(
       inTheRuntime!,
       "record",
       names,
@@ -69,7 +58,7 @@ describe("docs/how-to/attribution.md", () => {
   it("exports it and reads it again", async () => {
     const made = await record();
     const names = { ...otlp, turnRecord: trace.turnRecord, record: made };
-    const [again] = (await run(exporting!, "turns", names)) as trace.TurnRecord[];
+    const [again] = (await runCode(exporting!, "turns", names)) as trace.TurnRecord[];
     expect(again!.phases).toEqual(made.phases);
     expect(again!.path).toEqual(made.path);
   });

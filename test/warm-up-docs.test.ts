@@ -11,22 +11,11 @@ import { formatUs } from "../src/core/index.ts";
 import * as runtime from "../src/runtime/index.ts";
 import { KNOWN_FORMATS } from "../src/runtime/precompile/known-formats.ts";
 import { ARRANGEMENTS, runSerialStart, runWarmStart } from "../src/scenario/index.ts";
+import { runCode, tsBlocks } from "./support/doc-code.ts";
 import { readText } from "./support/source-tree.ts";
 
 const page = readText("docs/how-to/warm-up.md");
-const [graph, calls, registry, box, dispatch] = [...page.matchAll(/```ts\n([\s\S]*?)```/g)].map(
-  ([, code]) => code!,
-);
-
-/** The code without its imports, as the body of an asynchronous function that answers `answer`. */
-function run(code: string, answer: string, names: Record<string, unknown>): Promise<unknown> {
-  const body = code.replace(/^import .*$/gm, "");
-  const make = new Function(
-    ...Object.keys(names),
-    `return (async () => {${body}\nreturn ${answer};})()`,
-  );
-  return make(...Object.values(names)) as Promise<unknown>;
-}
+const [graph, calls, registry, box, dispatch] = tsBlocks(page);
 
 const server = createServer((_request, response) => response.end("{}"));
 let folder: string;
@@ -43,7 +32,7 @@ afterAll(async () => {
 describe("docs/how-to/warm-up.md", () => {
   it("warms up, is ready, and tells cold calls from warm ones", async () => {
     const rehearsed: unknown[] = [];
-    const { warmUp, report, index } = (await run(graph!, "{ warmUp, report, index }", {
+    const { warmUp, report, index } = (await runCode(graph!, "{ warmUp, report, index }", {
       ...runtime,
       realClock,
       warmPool,
@@ -57,14 +46,14 @@ describe("docs/how-to/warm-up.md", () => {
     expect(rehearsed).toEqual([{ "x-manx-purpose": "warm-up" }]);
     expect(report.unattributedUs).toBeGreaterThan(0);
     expect(report.items.find(({ name }) => name === "export")?.status).toBe("idle");
-    const p99 = await run(calls!, "p99", { ...runtime, warmUp, tookUs: 5 });
+    const p99 = await runCode(calls!, "p99", { ...runtime, warmUp, tookUs: 5 });
     expect(p99).toMatchObject({ value: 5, n: 1 });
     warmUp.close();
   });
 
   it("opens a registry of tools and leaves it in a file", async () => {
     const tool = { name: "search", inputSchema: { type: "object" } };
-    const found = (await run(registry!, "{ registry, names, schema }", {
+    const found = (await runCode(registry!, "{ registry, names, schema }", {
       ...runtime,
       FileStore,
       tickets: 1,
@@ -79,13 +68,13 @@ describe("docs/how-to/warm-up.md", () => {
   });
 
   it("rehearses the dispatch of tools", async () => {
-    const warmUp = (await run(dispatch!, "warmUp", { ...runtime })) as runtime.WarmUp;
+    const warmUp = (await runCode(dispatch!, "warmUp", { ...runtime })) as runtime.WarmUp;
     expect((await warmUp.start()).isReady).toBe(true);
     warmUp.close();
   });
 
   it("makes a tool box with validators", async () => {
-    const made = await run(box!, "box.fallbacks", {
+    const made = await runCode(box!, "box.fallbacks", {
       ...runtime,
       tools: [runtime.tool({ name: "a", effect: "pure", input: { type: "object" }, run: () => 1 })],
       validators: { format: "manx-validators/1", validators: [] },

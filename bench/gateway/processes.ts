@@ -8,8 +8,7 @@ const BUILT = `${root}node_modules/.cache/manx-bench`;
 
 /** As for release: a loader that keeps function names would slow every closure of the gateway. */
 export async function build(): Promise<void> {
-  const args = [`${root}node_modules/rolldown/bin/cli.mjs`, "-c", "rolldown.config.js"];
-  await promisify(execFile)(process.execPath, [...args, "-d", BUILT], { cwd: root });
+  await promisify(execFile)(process.execPath, ["scripts/bundle.mjs", BUILT], { cwd: root });
 }
 
 const running = new Set<ChildProcess>();

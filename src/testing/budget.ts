@@ -3,17 +3,18 @@
  * it says more about luck than about the tail, so it is not met: a budget that passes on next to nothing is none (casebook
  * CI-02). Cold turns never share a percentile with warm ones.
  */
-import { assert, formatUs, ManxError, nearestName, parseDurationUs } from "../core/index.ts";
+import { assert, formatUs, ManxError, nearestName } from "../core/index.ts";
+import type { TimeSpan } from "../runtime/index.ts";
+import { spanUs } from "../runtime/time-span.ts";
 import { BEYOND_MIN, isTrusted, sampleQuantile } from "../stats/index.ts";
 import { PHASES, type Phase, type TurnRecord } from "../trace/index.ts";
-import type { ReplyTime } from "./scripted-reply.ts";
 import { type TurnTimes, turnTimes } from "./turn-times.ts";
 
 const PERCENTILES = { p50: 0.5, p75: 0.75, p90: 0.9, p95: 0.95, p99: 0.99, p999: 0.999 } as const;
 type Percentile = keyof typeof PERCENTILES;
 
 /** The most that each percentile may be. */
-export type Limits = { readonly [Name in Percentile]?: ReplyTime };
+export type Limits = { readonly [Name in Percentile]?: TimeSpan };
 
 export interface TurnBudget {
   /** From the turn's start to its end. */
@@ -115,7 +116,7 @@ function rowsOf(metric: string, samples: number[], limits: Limits): BudgetRow[] 
       throw unknown(name, Object.keys(PERCENTILES), `the budget of ${metric}`);
     }
     const percentile = name as Percentile;
-    const limitUs = typeof limit === "string" ? parseDurationUs(limit, `${metric}.${name}`) : limit;
+    const limitUs = spanUs(limit, `${metric}.${name}`);
     const quantile = sampleQuantile(sorted, PERCENTILES[percentile]);
     const { value: gotUs, low: lowUs, high: highUs, n } = quantile;
     const verdict = isTrusted(quantile) ? (gotUs <= limitUs ? "met" : "over") : "too-few";

@@ -10,5 +10,5 @@ export {
 } from "./budget.ts";
 export { ScriptedModel } from "./scripted-model.ts";
 export { type ScriptedProvider, startScriptedProvider } from "./scripted-provider.ts";
-export type { ReplyTime, ScriptedCall, ScriptedReply } from "./scripted-reply.ts";
+export type { ScriptedCall, ScriptedReply } from "./scripted-reply.ts";
 export { type SimToolDefinition, SimWorld, type SimWorldOptions } from "./sim-world.ts";

@@ -2,11 +2,9 @@
  * What a scripted model says, and when: a reply as a test writes it, made into events with their times. Where they go, over
  * a socket or not, in real time or not, is somebody else's business.
  */
-import { parseDurationUs } from "../core/index.ts";
+import type { TimeSpan } from "../runtime/index.ts";
+import { spanUs } from "../runtime/time-span.ts";
 import type { FinishReason, StreamEventBody } from "../stream/index.ts";
-
-/** `"800ms"`, `"2s"`, or whole microseconds. */
-export type ReplyTime = string | number;
 
 export interface ScriptedCall {
   readonly name: string;
@@ -24,13 +22,13 @@ export interface ScriptedReply {
   readonly finish?: "length" | "content_filter" | "pause";
   readonly usage?: { readonly inputTokens: number; readonly outputTokens: number };
   /** From the request to the first output. Default 0. */
-  readonly ttft?: ReplyTime;
+  readonly ttft?: TimeSpan;
   /** Between two pieces, a word or five characters of arguments each. Default 0. */
-  readonly gap?: ReplyTime;
+  readonly gap?: TimeSpan;
   /** A pause on top, before the piece of that number, from 0. */
-  readonly stall?: { readonly before: number; readonly for: ReplyTime };
+  readonly stall?: { readonly before: number; readonly for: TimeSpan };
   /** From the last piece to the end of the message. Default 0. */
-  readonly tail?: ReplyTime;
+  readonly tail?: TimeSpan;
   /** The connection breaks behind what has been said so far, within the last call if there is one. */
   readonly cut?: true;
   /** Waited for before the end of the message: shows what runs before it. */
@@ -48,7 +46,7 @@ export interface TimedEvents {
   readonly events: readonly StreamEventBody[];
 }
 
-export interface ReplyTimeline {
+export interface TimeSpanline {
   readonly pieces: readonly TimedEvents[];
   readonly end: TimedEvents;
 }
@@ -58,12 +56,12 @@ const WORD = /\S+\s*/g;
 const USAGE = { inputTokens: 10, outputTokens: 5 };
 
 /** @param number of the request, from 1. @throws MANX_DURATION */
-export function replyTimeline(reply: ScriptedReply, number: number): ReplyTimeline {
+export function replyTimeline(reply: ScriptedReply, number: number): TimeSpanline {
   const said = piecesOf(reply, number);
-  const gapUs = timeUs(reply.gap, "gap");
-  const ttftUs = timeUs(reply.ttft, "ttft");
+  const gapUs = spanUs(reply.gap ?? 0, "gap");
+  const ttftUs = spanUs(reply.ttft ?? 0, "ttft");
   const stall = reply.stall ?? { before: Number.POSITIVE_INFINITY, for: 0 };
-  const stallUs = timeUs(stall.for, "stall.for");
+  const stallUs = spanUs(stall.for, "stall.for");
   const pieces = said.map((events, at): TimedEvents => {
     return { atUs: ttftUs + at * gapUs + (at >= stall.before ? stallUs : 0), events };
   });
@@ -74,13 +72,8 @@ export function replyTimeline(reply: ScriptedReply, number: number): ReplyTimeli
   };
   return {
     pieces: [start, ...pieces],
-    end: { atUs: lastUs + timeUs(reply.tail, "tail"), events: ending(reply) },
+    end: { atUs: lastUs + spanUs(reply.tail ?? 0, "tail"), events: ending(reply) },
   };
-}
-
-function timeUs(time: ReplyTime | undefined, where: string): number {
-  if (time === undefined) return 0;
-  return typeof time === "string" ? parseDurationUs(time, where) : time;
 }
 
 /** What arrives at one time; each has an output. */

@@ -11,11 +11,18 @@
  */
 import { Random, SimClock } from "../clock/index.ts";
 import { formatUs, ManxError, parseDurationUs } from "../core/index.ts";
-import { type Tool, type ToolDefinition, Turn, type TurnOptions, tool } from "../runtime/index.ts";
+import {
+  type TimeSpan,
+  type Tool,
+  type ToolDefinition,
+  Turn,
+  type TurnOptions,
+  tool,
+} from "../runtime/index.ts";
 import { TurnRecorder } from "../trace/index.ts";
 import type { ReplyScript } from "./asked.ts";
 import { ScriptedModel } from "./scripted-model.ts";
-import type { ReplyTime, ScriptedReply } from "./scripted-reply.ts";
+import type { ScriptedReply } from "./scripted-reply.ts";
 
 export interface SimWorldOptions {
   /** Of all chance in it. Default 1. */
@@ -28,7 +35,7 @@ export interface SimToolDefinition<Args, Result> extends Definition<Args, Result
   /** Default: takes whatever comes. */
   readonly input?: ToolDefinition<Args, Result>["input"];
   /** How long a run takes; a function is asked for each. It ends early if it is called off. */
-  readonly takes?: ReplyTime | (() => ReplyTime);
+  readonly takes?: TimeSpan | (() => TimeSpan);
   /** What it does after that time. Default: answers its name. */
   readonly run?: ToolDefinition<Args, Result>["run"];
 }
@@ -74,7 +81,7 @@ export class SimWorld {
   }
 
   /** Rejects with the signal's reason. */
-  sleep(time: ReplyTime, signal?: AbortSignal): Promise<void> {
+  sleep(time: TimeSpan, signal?: AbortSignal): Promise<void> {
     const us = typeof time === "string" ? parseDurationUs(time, "sleep") : Math.round(time);
     return this.clock.sleepUntil(this.clock.nowUs() + us, signal);
   }

@@ -1,17 +1,10 @@
 /** Token counts of several model calls together: a count that no call has told stays unknown. */
-import type { TokenUsage } from "../../stream/index.ts";
+import { type TokenUsage, USAGE_UNKNOWN } from "../../stream/index.ts";
 
 type Counts = { -readonly [Key in keyof TokenUsage]: TokenUsage[Key] };
 
 export class UsageSum {
-  readonly #counts: Counts = {
-    inputTokens: null,
-    outputTokens: null,
-    totalTokens: null,
-    cacheReadTokens: null,
-    cacheWriteTokens: null,
-    reasoningTokens: null,
-  };
+  readonly #counts: Counts = { ...USAGE_UNKNOWN };
 
   get usage(): TokenUsage {
     return { ...this.#counts };

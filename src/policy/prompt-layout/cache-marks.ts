@@ -26,7 +26,7 @@ export interface MarkedBody {
 const MARKS_MAX = 4;
 const MARK = { cache_control: { type: "ephemeral" } };
 /** What may carry a mark; thinking may not, nor an empty text. */
-const MARKABLE: ReadonlySet<unknown> = new Set([
+export const MARKABLE: ReadonlySet<unknown> = new Set([
   "text",
   "image",
   "document",

@@ -1,6 +1,6 @@
 /** How a prompt is laid out for the provider's cache: one order, marks, and where two prompts part. */
 
-export { type MarkedBody, type MarkOptions, withCacheMarks } from "./cache-marks.ts";
+export { MARKABLE, type MarkedBody, type MarkOptions, withCacheMarks } from "./cache-marks.ts";
 export { type CacheMinimum, cacheMinimum, type MarkOutlook, markOutlook } from "./cache-minimum.ts";
 export { inCanonicalOrder } from "./canonical-order.ts";
 export { type Divergence, divergenceOf, type MissCause, sharedTokens } from "./divergence.ts";

@@ -119,6 +119,15 @@ describe("a fan-out", () => {
     expect(await caught).toMatchObject([{ details: { why: "stopped" } }, 100 * MS]);
   });
 
+  it("waits for everything with a deadline that takes no part, also if one branch says that it is required", async () => {
+    const { takes, run } = world();
+    const branches = { a: { run: takes(50, "a"), required: true }, b: takes(300, "b") };
+    const all = await run(branches, { join: { deadline: "1s", partial: false } });
+    expect(all).toMatchObject({ values: { a: "a", b: "b" }, wallUs: 300 * MS });
+    const late = run(branches, { join: { deadline: "200ms", partial: false } });
+    await expect(late).rejects.toMatchObject({ details: { why: "deadline" } });
+  });
+
   it("hedges a late branch and takes the faster", async () => {
     const { clock, takes, run } = world();
     let calls = 0;

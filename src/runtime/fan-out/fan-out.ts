@@ -28,7 +28,7 @@ export type BranchCode = (deadline: Deadline, span: OpenSpan) => unknown;
 
 export interface FanOutBranch {
   readonly run: BranchCode;
-  /** Default: yes with `join: "all"`, no otherwise. */
+  /** Default: yes with `join: "all"` and with `partial: false`, no otherwise. */
   readonly required?: boolean;
   /** May be run twice at once: it changes nothing. Default true if `hedge` is set. */
   readonly hedges?: boolean;
@@ -39,7 +39,7 @@ export interface FanOutBranch {
 export interface FanOutOptions {
   /**
    * `all` (default): every required branch. `{ k }`: that many, whichever. `{ deadline, partial }`: what is there by then;
-   * with `partial: false` it has to be everything.
+   * with `partial: false` it has to be every branch that does not say `required: false`.
    */
   readonly join?:
     | "all"
@@ -121,7 +121,7 @@ class FanOut {
     this.#trace = options.trace ?? NO_SPAN;
     this.#graceUs = options.grace === undefined ? GRACE_US : spanUs(options.grace, "grace");
     const policy = policyOf(options, this.#branches.length, this.#deadline.leftUs);
-    const isAll = options.join === undefined || options.join === "all";
+    const isAll = wantsAll(options.join);
     const declared = this.#branches.map(([name, { required = isAll, hedges = true }]) => {
       return { name, required, hedges };
     });
@@ -244,6 +244,11 @@ function policyOf(options: FanOutOptions, branches: number, leftUs: number): Joi
   }
   const withinUs = Math.min(spanUs(join.deadline, "join.deadline"), leftUs);
   return { join: "all", withinUs, partial: join.partial ?? true };
+}
+
+/** Whether a branch that does not say is required. */
+function wantsAll(join: FanOutOptions["join"] = "all"): boolean {
+  return join === "all" || ("deadline" in join && join.partial === false);
 }
 
 function hedgeOf(hedge: FanOutOptions["hedge"]): StragglerHedge | undefined {

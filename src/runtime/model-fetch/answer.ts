@@ -15,6 +15,7 @@ import {
   type Ending,
   errorInJson,
   isCutShort,
+  joinedBytes,
   StreamObserver,
   type UpstreamError,
   usageInJson,
@@ -178,7 +179,7 @@ export class Answer implements AttemptSink {
       return;
     }
     if (stream === undefined && this.#isJson) {
-      const body = joined(this.#held, this.#heldBytes);
+      const body = joinedBytes(this.#held, this.#heldBytes);
       if (isCutShort(body)) {
         this.#events.fault(attempt, cut("JSON that stops before its end"), nowUs);
         return;
@@ -220,15 +221,4 @@ export class Answer implements AttemptSink {
 
 function cut(got: string): Fault {
   return { kind: "cut", error: incompleteError(got) as ManxError };
-}
-
-export function joined(parts: readonly Uint8Array[], bytes: number): Uint8Array {
-  if (parts.length === 1) return parts[0]!;
-  const whole = new Uint8Array(bytes);
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }

@@ -5,9 +5,13 @@
  */
 import { errorBody, type ManxError } from "../../core/index.ts";
 import { type CallFailure, refusalHeaders } from "../../policy/index.ts";
-import { errorFrame, type UpstreamError, upstreamErrorBody } from "../../stream/index.ts";
+import {
+  errorFrame,
+  joinedBytes,
+  type UpstreamError,
+  upstreamErrorBody,
+} from "../../stream/index.ts";
 import type { Answer } from "./answer.ts";
-import { joined } from "./answer.ts";
 import type { AnswerBody } from "./answer-body.ts";
 import type { ModelWire } from "./model-wire.ts";
 
@@ -49,7 +53,7 @@ export function failureResponse(parts: FailureParts): Response {
   const said = refusalHeaders(failure, retriedHere);
   if (failure.kind === "status" && refused !== undefined) {
     const held = refused.takeHeld();
-    const bytes = joined(
+    const bytes = joinedBytes(
       held,
       held.reduce((sum, { length }) => sum + length, 0),
     );

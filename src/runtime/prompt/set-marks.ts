@@ -1,16 +1,7 @@
 /** Marks put into a body of Anthropic's messages, each on the last block that may carry one. */
-import type { LifetimeName } from "../../policy/index.ts";
+import { type LifetimeName, MARKABLE } from "../../policy/index.ts";
 
 type Json = Readonly<Record<string, unknown>>;
-
-/** What may carry a mark; thinking may not, nor an empty text. */
-const MARKABLE: ReadonlySet<unknown> = new Set([
-  "text",
-  "image",
-  "document",
-  "tool_use",
-  "tool_result",
-]);
 
 /**
  * @param path of a tool, a block of the system or a message.

@@ -1,9 +1,9 @@
 /** What is read off an answer on its way: whether it gets on, whether it is whole, its tokens; and how its early end is told. */
 
-export type { TokenUsage } from "../token-usage.ts";
+export { type TokenUsage, USAGE_UNKNOWN } from "../token-usage.ts";
 export type { BodyObserver, Ending } from "./body-observer.ts";
 export { errorFrame, upstreamErrorBody } from "./error-frame.ts";
-export { type CountedTokens, errorInJson, usageInJson } from "./json-answer.ts";
+export { type CountedTokens, errorInJson, joinedBytes, usageInJson } from "./json-answer.ts";
 export { isCutShort } from "./json-end-check.ts";
 export { LineGate } from "./line-gate.ts";
 export { type EventSource, StreamObserver } from "./stream-observer.ts";

@@ -12,7 +12,7 @@ export function errorInJson(parts: readonly Uint8Array[]): UpstreamError | undef
   const first = parts[0];
   if (first === undefined || !LOOKS_LIKE_ERROR.test(bytesText(first, 0, 64))) return undefined;
   const bytes = parts.reduce((sum, { length }) => sum + length, 0);
-  return bytes > ERROR_BYTES_MAX ? undefined : readError(joined(parts, bytes));
+  return bytes > ERROR_BYTES_MAX ? undefined : readError(joinedBytes(parts, bytes));
 }
 
 /** @returns the error of a body in OpenAI's or Anthropic's form, or undefined if it has none. */
@@ -91,7 +91,8 @@ function lastUsageAt(body: Uint8Array): number {
   return at;
 }
 
-function joined(parts: readonly Uint8Array[], bytes: number): Uint8Array {
+/** The parts as one; the part itself if there is only one. @param bytes of all. */
+export function joinedBytes(parts: readonly Uint8Array[], bytes: number): Uint8Array {
   if (parts.length === 1) return parts[0]!;
   const whole = new Uint8Array(bytes);
   let at = 0;
