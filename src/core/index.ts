@@ -5,6 +5,7 @@ export { type ErrorDialect, errorBody } from "./error-body.ts";
 export { ERROR_TABLE, type ErrorCode, type ErrorKind } from "./error-table.ts";
 export { EventHeap, type HeapEntry } from "./event-heap.ts";
 export { Fifo } from "./fifo.ts";
+export { IdMap } from "./id-map.ts";
 export { type ErrorParts, isManxError, ManxError, renderError, toManxError } from "./manx-error.ts";
 export { lookUp, nearestName } from "./names.ts";
 export {

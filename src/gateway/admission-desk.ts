@@ -11,6 +11,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { type Clock, DueTimer } from "../clock/index.ts";
+import { IdMap } from "../core/index.ts";
 import {
   Admission,
   type AdmissionOptions,
@@ -41,9 +42,9 @@ export class AdmissionDesk {
   readonly #clock: Clock;
   readonly #timer: DueTimer;
   readonly #gate: SharedGate | null;
-  readonly #entered = new Map<number, Entered>();
+  readonly #entered = new IdMap<Entered>();
   /** Tenants of calls that were let in, as long as the gate holds something for them. */
-  readonly #tenants = new Map<number, string>();
+  readonly #tenants = new IdMap<string>();
   /** Tenants that had to wait for a place that another gateway, or one of their own calls, has. */
   readonly #outOfPlaces = new Set<string>();
   #nextId = 0;

@@ -61,10 +61,11 @@ export class CallRun implements ReceptionEvents {
   readonly #events: CallRunEvents;
   readonly #call: Call;
   readonly #timer: DueTimer;
-  readonly #running = new Map<number, Running>();
+  /** By attempt; what has ended leaves its place empty. */
+  readonly #running: (Running | undefined)[] = [];
   readonly #seen = new AttemptsSeen();
   /** Replicas that have failed, by target. */
-  readonly #failedReplicas = new Map<number, number[]>();
+  #failedReplicas: Map<number, number[]> | undefined;
   #winner: Running | undefined;
   #hasHead = false;
   #hasWrittenHead = false;
@@ -171,7 +172,7 @@ export class CallRun implements ReceptionEvents {
     const { upstream } = line;
     const { name } = this.#intent.model.call.targets[target]!;
     this.#seen.begin(number, upstream.config, name);
-    const failed = this.#failedReplicas.get(target) ?? [];
+    const failed = this.#failedReplicas?.get(target) ?? [];
     let seat: Seat | undefined;
     // Whatever a body does to its readers ends this call, and never what has called this: a timer, another call's end.
     try {
@@ -179,7 +180,7 @@ export class CallRun implements ReceptionEvents {
       if (seat === undefined) throw new ManxError("MANX_UPSTREAM_DOWN", { where: upstream.name });
       this.#send(number, line, seat, { fresh, cause });
     } catch (thrown) {
-      if (this.#running.has(number)) this.#cancel(number);
+      if (this.#running[number] !== undefined) this.#cancel(number);
       else if (seat !== undefined) upstream.end(seat, "cancelled");
       this.#notBegun(number, toManxError(thrown));
     }
@@ -208,7 +209,7 @@ export class CallRun implements ReceptionEvents {
       this,
     );
     const attempt = new Attempt({ pool: seat.pool, clock: this.#clock }, request, reception);
-    this.#running.set(number, { attempt, reception, line, seat });
+    this.#running[number] = { attempt, reception, line, seat };
     attempt.start({ fresh: how.fresh });
   }
 
@@ -233,13 +234,14 @@ export class CallRun implements ReceptionEvents {
 
   /** @returns what has ended, if it had not before. */
   #remove(number: number, outcome: ReplicaOutcome): Running | undefined {
-    const running = this.#running.get(number);
+    const running = this.#running[number];
     if (running === undefined) return undefined;
-    this.#running.delete(number);
+    this.#running[number] = undefined;
     const { line, seat } = running;
     line.upstream.end(seat, outcome);
     if (seat.placement !== undefined && outcome !== "ok" && outcome !== "cancelled") {
       const { target } = this.records[number]!;
+      this.#failedReplicas ??= new Map();
       const failed = this.#failedReplicas.get(target) ?? [];
       this.#failedReplicas.set(target, [...failed, seat.placement.replica]);
     }
@@ -251,7 +253,7 @@ export class CallRun implements ReceptionEvents {
   }
 
   #deliver(number: number): void {
-    const running = this.#running.get(number)!;
+    const running = this.#running[number]!;
     this.#winner = running;
     this.#cancelGate?.();
     const { reception, line } = running;
@@ -281,7 +283,7 @@ export class CallRun implements ReceptionEvents {
   }
 
   sent(number: number, nowUs: number): void {
-    this.#seen.sent(number, this.#running.get(number)?.attempt.marks);
+    this.#seen.sent(number, this.#running[number]?.attempt.marks);
     this.#call.sent(number, nowUs);
     if (number === 0) this.#events.onSent(nowUs);
     this.#arm();
@@ -296,7 +298,7 @@ export class CallRun implements ReceptionEvents {
   }
 
   content(number: number, nowUs: number): void {
-    const { line, seat } = this.#running.get(number)!;
+    const { line, seat } = this.#running[number]!;
     const { isStream } = this.#intent.call;
     if (isStream) line.upstream.firstOutput(seat);
     const { cause, sentUs } = this.records[number]!;
@@ -305,7 +307,7 @@ export class CallRun implements ReceptionEvents {
   }
 
   #noteHead(number: number, nowUs: number): void {
-    const running = this.#running.get(number);
+    const running = this.#running[number];
     this.#seen.head(number, running?.reception.rawHeaders);
     if (this.#hasHead || running === undefined) return;
     this.#hasHead = true;
@@ -332,7 +334,7 @@ export class CallRun implements ReceptionEvents {
   }
 
   refused(number: number, nowUs: number): void {
-    const { reception } = this.#running.get(number)!;
+    const { reception } = this.#running[number]!;
     const { rawHeaders, status } = reception;
     this.#noteHead(number, nowUs);
     this.#refused = reception.isWhole ? reception : undefined;
@@ -377,9 +379,9 @@ export class CallRun implements ReceptionEvents {
   }
 
   #goAhead(): void {
-    for (const [number, { reception }] of this.#running) {
-      if (reception.head?.isEventStream !== true) continue;
-      this.#writeHead(reception, number);
+    for (const [number, running] of this.#running.entries()) {
+      if (running?.reception.head?.isEventStream !== true) continue;
+      this.#writeHead(running.reception, number);
       return;
     }
   }

@@ -71,7 +71,7 @@ export class Exchange implements GuardedSide {
   readonly #context: ExchangeContext;
   readonly #arrival: Arrival;
   readonly #delivery: Delivery;
-  readonly #onClosed: (exchange: Exchange) => void;
+  readonly #onClosed: () => void;
   readonly #notes: CallNotes;
   #intent: CallIntent | undefined;
   #run: CallRun | undefined;
@@ -84,7 +84,7 @@ export class Exchange implements GuardedSide {
     context: ExchangeContext,
     arrival: Arrival,
     response: ServerResponse,
-    onClosed: (exchange: Exchange) => void,
+    onClosed: () => void,
   ) {
     this.#context = context;
     this.#arrival = arrival;
@@ -321,7 +321,7 @@ export class Exchange implements GuardedSide {
     }
     this.#show();
     this.#giveBack();
-    this.#onClosed(this);
+    this.#onClosed();
   }
 
   /** Makes its record, for whoever listens. */

@@ -3,7 +3,7 @@
  * goes on; whatever it asks for, only the configured upstream is reached.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { type ErrorDialect, isManxError, ManxError, toManxError } from "../core/index.ts";
+import { type ErrorDialect, IdMap, isManxError, ManxError, toManxError } from "../core/index.ts";
 import { readBody, sendError, sendJson } from "../http/index.ts";
 import { VERSION } from "../version.ts";
 import { refuseEncoded } from "./call-intent.ts";
@@ -32,7 +32,8 @@ const CLIENT_BUFFER_BYTES = 64 * 1024;
 export class Front {
   readonly server: Server;
   #context: FrontContext;
-  readonly #open = new Set<Exchange>();
+  readonly #open = new IdMap<Exchange>();
+  #nextId = 0;
   #bodiesBytes = 0;
   #leaving = false;
   #draining = false;
@@ -83,7 +84,8 @@ export class Front {
 
   /** Ends what is open with an error that its client can read. */
   cutAll(): void {
-    for (const exchange of this.#open) exchange.cut(new ManxError("MANX_DRAINING"), "refused");
+    for (const exchange of this.#open.values())
+      exchange.cut(new ManxError("MANX_DRAINING"), "refused");
   }
 
   #onRequest(request: IncomingMessage, response: ServerResponse): void {
@@ -117,13 +119,15 @@ export class Front {
     reservedBytes: number,
   ): void {
     let heldBytes = reservedBytes;
-    const exchange = new Exchange(this.#context, arrival, response, (closed) => {
+    const id = this.#nextId;
+    this.#nextId += 1;
+    const exchange = new Exchange(this.#context, arrival, response, () => {
       this.#bodiesBytes -= heldBytes;
-      this.#onClosed(closed);
+      this.#onClosed(id);
     });
-    this.#open.add(exchange);
+    this.#open.set(id, exchange);
     const forward = (body: Buffer): void => {
-      if (!this.#open.has(exchange)) return;
+      if (!this.#open.has(id)) return;
       this.#bodiesBytes += body.length - heldBytes;
       heldBytes = body.length;
       exchange.forward({
@@ -141,8 +145,8 @@ export class Front {
       });
   }
 
-  #onClosed(exchange: Exchange): void {
-    this.#open.delete(exchange);
+  #onClosed(id: number): void {
+    this.#open.delete(id);
     if (!this.#draining) return;
     this.server.closeIdleConnections();
     if (this.#open.size === 0) this.#onEmpty?.();

@@ -3,6 +3,7 @@
  * turn here asks there, holds what it was granted until it ends, and gives it back once, whatever becomes of it: also where
  * its caller left while the answer was on its way.
  */
+import { IdMap } from "../../core/index.ts";
 import type { Claim, Grant, Lease, SharedLimits } from "./shared-limits.ts";
 
 export type Denied = Grant & { readonly kind: "denied" };
@@ -13,7 +14,7 @@ const ASKED = Symbol("asked");
 export class SharedGate {
   readonly #limits: SharedLimits;
   /** By the call's number. */
-  readonly #held = new Map<number, Lease | typeof ASKED>();
+  readonly #held = new IdMap<Lease | typeof ASKED>();
 
   constructor(limits: SharedLimits) {
     this.#limits = limits;

@@ -14,7 +14,7 @@
  * waits for a place, for tokens of its lane, or its tenant for a limit of its own. A call costs O(lanes + log waiting)
  * for each request that it decides about.
  */
-import { assert, type ErrorCode } from "../../core/index.ts";
+import { assert, type ErrorCode, IdMap } from "../../core/index.ts";
 import {
   type AdmissionOptions,
   type AdmissionSettings,
@@ -63,7 +63,7 @@ export class Admission {
   readonly #ledger: TenantLedger;
   readonly #room: WaitingRoom;
   readonly #predictor: SizePredictor;
-  readonly #entries = new Map<number, Entry>();
+  readonly #entries = new IdMap<Entry>();
   readonly #refused = Object.fromEntries(REFUSAL_REASONS.map((reason) => [reason, 0])) as Record<
     RefusalReason,
     number
