@@ -30,7 +30,13 @@ import { type Prefill, prefillOf } from "./continuation/index.ts";
 import { findHeader } from "./headers.ts";
 import type { Line } from "./model-routes.ts";
 import { Reception, type ReceptionEvents } from "./reception.ts";
-import { type AttemptSeen, AttemptsSeen, type CallIdentity, markAttempt } from "./seeing/index.ts";
+import {
+  type AttemptMetrics,
+  type AttemptSeen,
+  AttemptsSeen,
+  type CallIdentity,
+  markAttempt,
+} from "./seeing/index.ts";
 import { timelineMarks } from "./timeline-marks.ts";
 import type { Seat } from "./upstream.ts";
 
@@ -48,6 +54,8 @@ export interface CallRunOptions {
   readonly readyUs: number;
   /** null: it is part of no caller's trace. */
   readonly identity: CallIdentity | null;
+  /** null: its attempts are in no figure. */
+  readonly attempts: AttemptMetrics | null;
   /** How long it has waited to be let in. */
   readonly queuedUs: () => number;
   /** How long the client has held the answer up so far. */
@@ -63,7 +71,7 @@ export class CallRun implements ReceptionEvents {
   readonly #timer: DueTimer;
   /** By attempt; what has ended leaves its place empty. */
   readonly #running: (Running | undefined)[] = [];
-  readonly #seen = new AttemptsSeen();
+  readonly #seen: AttemptsSeen;
   /** Replicas that have failed, by target. */
   #failedReplicas: Map<number, number[]> | undefined;
   #winner: Running | undefined;
@@ -82,6 +90,7 @@ export class CallRun implements ReceptionEvents {
     this.#intent = intent;
     this.#clock = clock;
     this.#events = events;
+    this.#seen = new AttemptsSeen(intent.model.name, options.attempts);
     this.#call = new Call(intent.call, intent.model.call, {
       canContinue: () => this.#canContinue(),
     });
@@ -149,6 +158,7 @@ export class CallRun implements ReceptionEvents {
   }
 
   #obey(decisions: readonly CallDecision[]): void {
+    this.#seen.countEnds(this.records);
     for (const decision of decisions) {
       if (decision.do === "begin") this.#begin(decision);
       else if (decision.do === "cancel") this.#cancel(decision.attempt);
@@ -171,7 +181,7 @@ export class CallRun implements ReceptionEvents {
     const line = this.#intent.model.lines[target]!;
     const { upstream } = line;
     const { name } = this.#intent.model.call.targets[target]!;
-    this.#seen.begin(number, upstream.config, name);
+    this.#seen.begin(number, cause, upstream.config, name);
     const failed = this.#failedReplicas?.get(target) ?? [];
     let seat: Seat | undefined;
     // Whatever a body does to its readers ends this call, and never what has called this: a timer, another call's end.
@@ -255,6 +265,7 @@ export class CallRun implements ReceptionEvents {
   #deliver(number: number): void {
     const running = this.#running[number]!;
     this.#winner = running;
+    this.#seen.delivered(this.records[number]!);
     this.#cancelGate?.();
     const { reception, line } = running;
     const outputUs = reception.stream?.firstOutputUs;

@@ -134,7 +134,8 @@ export class Exchange implements GuardedSide {
     visitor.reserve(intent.modelName, intent.call.inputTokens, intent.outputTokensMax ?? 0);
     const { readyUs } = notes;
     const [queuedUs, heldUs] = [() => notes.queuedUs, () => notes.heldUs];
-    const options = { intent, clock, readyUs, identity, queuedUs, heldUs };
+    const attempts = identity.isWarmUp === true ? null : seeing.attempts;
+    const options = { intent, clock, readyUs, identity, attempts, queuedUs, heldUs };
     const plan = this.#context.guards?.planFor(intent.model.name, route) ?? null;
     this.#guard = plan === null ? undefined : this.#guardedBy(plan, request);
     this.#run = new CallRun(options, this.#guard ?? this);

@@ -72,7 +72,8 @@ export class ModelChecker implements Checker {
     );
     const nothing = (): number => 0;
     const waits = { queuedUs: nothing, heldUs: nothing };
-    const options = { intent, clock, readyUs: receivedUs, identity: null, ...waits };
+    const from = { readyUs: receivedUs, identity: null, attempts: null };
+    const options = { intent, clock, ...from, ...waits };
     const run = new CallRun(options, new Judgement(done));
     run.start();
     return run;

@@ -1,7 +1,8 @@
-/** What is noted of the attempts of one call beside their records, as it becomes known. */
-import type { AttemptRecord } from "../../policy/index.ts";
+/** What is noted of the attempts of one call beside their records, as it becomes known, and counted as it happens. */
+import type { AttemptRecord, BeginCause } from "../../policy/index.ts";
 import type { UpstreamConfig } from "../config/index.ts";
 import type { ConnectionMarks } from "../transport/connection-marks.ts";
+import type { AttemptMetrics } from "./attempt-metrics.ts";
 import { upstreamRequestId } from "./call-identity.ts";
 import type { AttemptSeen } from "./call-record.ts";
 
@@ -9,9 +10,21 @@ type FactNames = Exclude<keyof AttemptSeen, keyof AttemptRecord>;
 type AttemptFacts = { -readonly [Name in FactNames]: AttemptSeen[Name] };
 
 export class AttemptsSeen {
+  readonly #model: string;
+  readonly #metrics: AttemptMetrics | null;
   readonly #facts: AttemptFacts[] = [];
+  /** By attempt: its end is counted. */
+  readonly #isCounted: boolean[] = [];
 
-  begin(attempt: number, upstream: UpstreamConfig, targetName: string): void {
+  /** @param model label of the call's. @param metrics null: these attempts are in no figure. */
+  constructor(model: string, metrics: AttemptMetrics | null) {
+    this.#model = model;
+    this.#metrics = metrics;
+  }
+
+  begin(attempt: number, cause: BeginCause, upstream: UpstreamConfig, targetName: string): void {
+    this.#metrics?.begins(this.#model, cause);
+    this.#isCounted[attempt] = false;
     this.#facts[attempt] = {
       upstream: upstream.name,
       targetName,
@@ -34,6 +47,22 @@ export class AttemptsSeen {
   head(attempt: number, rawHeaders: readonly string[] | undefined): void {
     if (rawHeaders === undefined) return;
     this.#facts[attempt]!.upstreamRequestId = upstreamRequestId(rawHeaders);
+  }
+
+  delivered({ cause }: AttemptRecord): void {
+    this.#metrics?.wins(this.#model, cause);
+  }
+
+  /** Counts those that have ended since the last time. @param records of the same attempts. */
+  countEnds(records: readonly AttemptRecord[]): void {
+    if (this.#metrics === null) return;
+    for (const record of records) {
+      const { attempt, end } = record;
+      if (end === undefined || this.#isCounted[attempt] !== false) continue;
+      this.#isCounted[attempt] = true;
+      const { upstream, connection } = this.#facts[attempt]!;
+      this.#metrics.ends(this.#model, upstream, record, connection);
+    }
   }
 
   connection(attempt: number): ConnectionMarks | undefined {

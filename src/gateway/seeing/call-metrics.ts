@@ -5,7 +5,7 @@
  * bounded.
  */
 import { US_PER_S } from "../../core/index.ts";
-import { type AttemptSeen, type CallListener, type CallRecord, queuedUs } from "./call-record.ts";
+import { type CallListener, type CallRecord, queuedUs } from "./call-record.ts";
 import {
   E2E_BOUNDS_S,
   ITL_BOUNDS_S,
@@ -116,27 +116,6 @@ function tokenFamilies(page: MetricPage, tenant: LabelBook) {
   };
 }
 
-function attemptFamilies(page: MetricPage) {
-  return {
-    attempts: page.counter("attempts_total", "Attempts by why they began and how they ended", [
-      "model",
-      "upstream",
-      "cause",
-      "end",
-    ]),
-    retries: page.counter("retries_total", "Attempts beyond the first", ["reason"]),
-    hedges: page.counter("hedges_total", "Hedges that began, and those that were faster", [
-      "model",
-      "result",
-    ]),
-    reuse: page.counter(
-      "attempt_connections_total",
-      "Attempts that were sent, by how they came by their connection: reused, new, or resumed (a new one with an earlier TLS session)",
-      ["upstream", "connection"],
-    ),
-  };
-}
-
 /** What only the exchange itself sees. */
 export interface StreamSeen {
   readonly itlUs: readonly number[];
@@ -154,13 +133,11 @@ export class CallMetrics implements CallListener {
   readonly #times;
   readonly #calls;
   readonly #counts;
-  readonly #attempts;
 
   constructor(page: MetricPage) {
     this.#times = timeFamilies(page, this.#call);
     this.#calls = callFamilies(page, this.#call);
     this.#counts = tokenFamilies(page, this.#tenant);
-    this.#attempts = attemptFamilies(page);
   }
 
   /** An upstream has begun to answer. */
@@ -190,7 +167,6 @@ export class CallMetrics implements CallListener {
     this.#countWait(record);
     this.#countStalls(index, record);
     this.#countTokens(record);
-    for (const attempt of record.attempts) this.#countAttempt(model, attempt);
   }
 
   /** What is not one figure a call. */
@@ -243,17 +219,6 @@ export class CallMetrics implements CallListener {
     tokens.add(tokens.book.at(model, upstream, "cached"), usage.cachedTokens);
     tokens.add(tokens.book.at(model, upstream, "output"), usage.outputTokens);
     tenantTokens.add(of, usage.inputTokens + usage.outputTokens);
-  }
-
-  #countAttempt(model: string, { upstream, cause, end, connection }: AttemptSeen): void {
-    const { attempts, retries, hedges, reuse } = this.#attempts;
-    attempts.add(attempts.book.at(model, upstream, cause, end ?? "abandoned"));
-    if (connection !== undefined) reuse.add(reuse.book.at(upstream, connection.reuse));
-    if (cause === "first") return;
-    retries.add(retries.book.at(cause));
-    if (cause !== "hedge") return;
-    hedges.add(hedges.book.at(model, "started"));
-    if (end === "delivered") hedges.add(hedges.book.at(model, "won"));
   }
 }
 

@@ -1,4 +1,5 @@
 /** What the gateway shows of itself: identities, records, metrics, the access log, traces. */
+export type { AttemptMetrics } from "./attempt-metrics.ts";
 export { AttemptsSeen } from "./attempts-seen.ts";
 export type { BucketQuantile } from "./bucket-quantile.ts";
 export {

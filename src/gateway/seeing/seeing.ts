@@ -10,6 +10,7 @@ import { CacheMetrics, CacheWatch } from "../cache-marks/index.ts";
 import type { GatewayConfig } from "../config/index.ts";
 import { GuardMetrics } from "../guardrails/guard-metrics.ts";
 import { accessLine } from "./access-line.ts";
+import { AttemptMetrics } from "./attempt-metrics.ts";
 import { CallIdentities, type CallIdentity } from "./call-identity.ts";
 import { CallMetrics, type StreamSeen } from "./call-metrics.ts";
 import type { CallRecord } from "./call-record.ts";
@@ -36,6 +37,8 @@ export class Seeing {
   readonly #options: SeeingOptions;
   readonly #page = new MetricPage();
   readonly #metrics: CallMetrics;
+  /** For the attempts of calls. */
+  readonly attempts: AttemptMetrics;
   /** For the guardrails' own figures. */
   readonly guards = new GuardMetrics(this.#page);
   /** How prompts use the caches of their providers, where a model is to be watched. */
@@ -64,6 +67,7 @@ export class Seeing {
       Array.from(this.#modelsInFlight, ([model, count]): Reading => [[model], count]),
     );
     this.#metrics = new CallMetrics(page);
+    this.attempts = new AttemptMetrics(page);
     // Once a look, however many families ask.
     addStateMetrics(page, () => (this.#state ??= options.state()));
     this.#addOwn(page);
