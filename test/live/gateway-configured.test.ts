@@ -273,7 +273,7 @@ describe("reloads", () => {
     await expect(reload(asked)).rejects.toMatchObject({ code: "MANX_SPENT_FILE" });
     const url = `${gateway.url}/v1/chat/completions`;
     expect((await answer(url, { body: "{}" })).status).toBe(200);
-    await until(() => readFileSync(log!, "utf8").includes('"status":200'));
+    await until(() => existsSync(log!) && readFileSync(log!, "utf8").includes('"status":200'));
     expect(existsSync(other!) ? readFileSync(other!, "utf8") : "").toBe("");
     await server.close();
   });
