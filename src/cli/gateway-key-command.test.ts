@@ -73,6 +73,7 @@ describe("manx gateway key", () => {
       "2027-01-31",
       "--priority",
       "0",
+      "--warm-up",
       "--json",
     );
     const { id, key } = JSON.parse(made.out) as { id: string; key: string };
@@ -82,6 +83,7 @@ describe("manx gateway key", () => {
       rate: { tokensPerMinute: 60_000, concurrency: 4 },
       expires: "2027-01-31",
       priority: 0,
+      warmUp: true,
     });
     const listed = (await run("list", "--json")).out;
     expect(JSON.parse(listed).keys).toHaveLength(1);

@@ -22,6 +22,7 @@ interface CreateFlags extends FileFlags {
   readonly budget: readonly string[];
   readonly rate?: string;
   readonly concurrency?: string;
+  readonly warmUp?: true;
 }
 
 export function addGatewayKeyCommand(gateway: Command, io: Io): void {
@@ -42,6 +43,7 @@ export function addGatewayKeyCommand(gateway: Command, io: Io): void {
     .option("--budget <amount>", BUDGET_HELP, collect, [])
     .option("--rate <tokens>", "tokens a minute, prompts and answers, such as 100000/m")
     .option("--concurrency <count>", "most requests in flight")
+    .option("--warm-up", "may mark calls as warm-up, which are in no percentile")
     .addHelpText(
       "after",
       "\nExamples:\n  manx gateway key create --tenant search --models 'gpt-*' --budget 2000000/day\n" +
@@ -95,6 +97,7 @@ async function create(flags: CreateFlags, io: Io): Promise<void> {
     note: flags.note ?? "",
     models: flags.models?.split(",").map((name) => name.trim()) ?? null,
     priority: parseCount(flags.priority, "--priority", 0, 9),
+    warmUp: flags.warmUp === true,
     created: isoTime(io.clock.wallMs()),
     expires: flags.expires ?? null,
     budget: Object.assign({}, ...flags.budget.map(readBudget)),

@@ -7,6 +7,7 @@ import { type ErrorDialect, IdMap, isManxError, ManxError, toManxError } from ".
 import { readBody, sendError, sendJson } from "../http/index.ts";
 import { VERSION } from "../version.ts";
 import { refuseEncoded } from "./call-intent.ts";
+import type { GatewayConfig } from "./config/index.ts";
 import { answerEnd, ownEnd } from "./early-end.ts";
 import { type Arrival, Exchange, type ExchangeContext } from "./exchange.ts";
 import type { Fleet } from "./fleet.ts";
@@ -15,6 +16,7 @@ import { findRoute, guessDialect } from "./routes.ts";
 import { CallNotes, NONE } from "./seeing/index.ts";
 import type { Upstream } from "./upstream.ts";
 import { ANYONE, KeyVisitor, type Visitor } from "./visitor.ts";
+import { isFromThisMachine, isMarkedWarmUp } from "./warm-up-mark.ts";
 
 /** What a reload replaces; exchanges go on with what they began with. */
 export interface FrontContext extends ExchangeContext {
@@ -22,6 +24,7 @@ export interface FrontContext extends ExchangeContext {
   /** null: callers need no key. */
   readonly keys: KeyRing | null;
   readonly ledger: BudgetLedger;
+  readonly warmUpFrom: GatewayConfig["warmUpFrom"];
   /** null: this process is all there is. */
   readonly fleet: Fleet | null;
 }
@@ -102,6 +105,7 @@ export class Front {
       this.#refuseCircle(request);
       refuseEncoded(request.headers);
       arrival = { route, receivedUs, visitor: this.#admit(request), identity, client };
+      if (isMarkedWarmUp(request.headers)) arrival = this.#warmUp(arrival, request);
       if (this.#listModels(arrival, url, response)) return;
       body = this.#reserveBody(request);
     } catch (thrown) {
@@ -188,6 +192,17 @@ export class Front {
     const holder = keys.check((name) => headers[name]?.toString(), clock.wallMs());
     if (isManxError(holder)) throw holder;
     return new KeyVisitor(holder, ledger, () => clock.wallMs());
+  }
+
+  /** @returns it as one that is in no percentile, if its caller may say so. */
+  #warmUp(arrival: Arrival, { headers }: IncomingMessage): Arrival {
+    const { warmUpFrom, seeing } = this.#context;
+    const { visitor, client, identity } = arrival;
+    const isAllowed =
+      warmUpFrom === "anyone" || visitor.mayWarmUp || isFromThisMachine(client, headers);
+    if (isAllowed) return { ...arrival, identity: { ...identity, isWarmUp: true } };
+    seeing.warmUpIgnored();
+    return arrival;
   }
 
   /** The configured models, unless every name is served: then only the upstream knows. */

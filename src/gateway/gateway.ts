@@ -312,6 +312,7 @@ class RunningGateway implements Gateway {
       guards: this.#guards,
       keys,
       ledger: this.#ledger,
+      warmUpFrom: config.warmUpFrom,
       fleet: this.#parts.fleet ?? null,
     };
   }

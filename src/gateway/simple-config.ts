@@ -76,6 +76,7 @@ export function simpleConfig(options: SimpleOptions): GatewayConfig {
     state: null,
     guardrails: [],
     guardrailWindow: GUARD_WINDOW,
+    warmUpFrom: "loopback",
     limits,
   };
 }

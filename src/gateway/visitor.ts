@@ -10,6 +10,8 @@ export interface Visitor {
   readonly tenant: string;
   /** 0 is served first. */
   readonly priority: number;
+  /** Its key says so. */
+  readonly mayWarmUp: boolean;
   mayUse(model: string): boolean;
   /** @throws MANX_FORBIDDEN for a model that it may not use, MANX_BUDGET_SPENT */
   reserve(model: string, inputTokens: number, outputTokens: number): void;
@@ -25,6 +27,7 @@ export const ANYONE: Visitor = {
   hasKey: false,
   tenant: NOBODY,
   priority: PRIORITY_DEFAULT,
+  mayWarmUp: false,
   mayUse: () => true,
   reserve: () => undefined,
   settle: () => undefined,
@@ -49,6 +52,10 @@ export class KeyVisitor implements Visitor {
 
   get priority(): number {
     return this.#holder.priority;
+  }
+
+  get mayWarmUp(): boolean {
+    return this.#holder.mayWarmUp;
   }
 
   mayUse(model: string): boolean {

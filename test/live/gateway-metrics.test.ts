@@ -1,7 +1,7 @@
 /** What /metrics says of streams whose truth is known. */
 import { describe, expect, it } from "vitest";
 import { answer, call } from "../support/http-call.ts";
-import { liveGateway, metric, until } from "../support/live-gateway.ts";
+import { liveGateway, metric, requests, until } from "../support/live-gateway.ts";
 import {
   CHAT_DONE,
   chatText,
@@ -69,6 +69,18 @@ describe("stream metrics", () => {
       expect([name, await metric(gateway, `manx_gateway_${name}${CHAT}`)]).toEqual([name, 1]);
     }
     expect(await metric(gateway, `manx_gateway_warm_up_requests_total${CHAT}`)).toBe(1);
+    expect(await metric(gateway, "manx_gateway_warm_up_ignored_total")).toBe(0);
+  });
+
+  it("keep what a caller from elsewhere has marked as warm-up, and count the mark", async () => {
+    const { chatUrl, gateway } = await liveGateway(() => stream([0, chatText("a")], end));
+    const headers = { "x-manx-purpose": "warm-up", "x-forwarded-for": "192.0.2.7" };
+    await answer(chatUrl, { headers });
+    await until(() => gateway.inFlight() === 0);
+    expect(await metric(gateway, `manx_gateway_ttft_seconds_count${CHAT}`)).toBe(1);
+    expect(await requests(gateway, { status: 200, outcome: "ok" })).toBe(1);
+    expect(await metric(gateway, "manx_gateway_warm_up_requests_total")).toBe(0);
+    expect(await metric(gateway, "manx_gateway_warm_up_ignored_total")).toBe(1);
   });
 
   it("see a pause of the upstream as a stall", async () => {

@@ -30,6 +30,8 @@ export interface GatewayConfig {
   /** From cheap to dear. */
   readonly guardrails: readonly GuardrailConfig[];
   readonly guardrailWindow: GuardrailWindowConfig;
+  /** Whose calls may be marked as warm-up, beside those with a key that may: this machine's own, or everyone's. */
+  readonly warmUpFrom: "loopback" | "anyone";
   readonly limits: GatewayLimits;
 }
 

@@ -110,6 +110,12 @@ export const gatewaySchema = z.strictObject({
     .default([])
     .describe("from cheap to dear; beside the generation, and before anything is released"),
   guardrailWindow: guardrailWindowSchema.prefault({}),
+  warmUpFrom: z
+    .enum(["loopback", "anyone"])
+    .default("loopback")
+    .describe(
+      "whose mark x-manx-purpose: warm-up counts, beside that of keys with warmUp: such calls are in no percentile",
+    ),
   limits: limits.prefault({}),
 });
 

@@ -57,6 +57,7 @@ export function resolveGateway(reader: WrittenReader): GatewayConfig {
     state: written.state === null ? null : reader.secret(written.state, ["state"]),
     guardrails: written.guardrails.map((one, i) => guardrailOf(reader, one, ["guardrails", i])),
     guardrailWindow: windowOf(reader, written.guardrailWindow),
+    warmUpFrom: written.warmUpFrom,
     limits: limitsOf(reader, byName[DEFAULT_POLICY]!),
   };
 }

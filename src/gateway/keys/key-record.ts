@@ -34,6 +34,10 @@ export const keyRecordSchema = z.strictObject({
     .default(null)
     .describe('models that it may use, "gpt-*" for all that begin so; null = all'),
   priority: z.int().min(0).max(9).default(1).describe("0 is served first"),
+  warmUp: z
+    .boolean()
+    .default(false)
+    .describe("may mark calls as warm-up: they are in no percentile"),
   created: instant.nullable().default(null),
   expires: instant
     .nullable()

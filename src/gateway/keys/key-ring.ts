@@ -20,6 +20,8 @@ export interface KeyHolder {
   /** 0 is served first. */
   readonly priority: number;
   readonly budget: KeyRecord["budget"];
+  /** It may mark calls as warm-up. */
+  readonly mayWarmUp: boolean;
   /** `gpt-*` for all that begin so; null = all. */
   readonly models: readonly string[] | null;
 }
@@ -128,7 +130,7 @@ function keysIn(header: HeaderReader): string[] {
 }
 
 function entryOf(record: KeyRecord): Entry {
-  const { id, tenant, priority, budget, models, rate } = record;
+  const { id, tenant, priority, warmUp: mayWarmUp, budget, models, rate } = record;
   const hasRate = rate.concurrency !== null || rate.tokensPerMinute !== null;
   return {
     record,
@@ -139,6 +141,7 @@ function entryOf(record: KeyRecord): Entry {
       tenant,
       admissionTenant: hasRate ? `${tenant}/${id}` : tenant,
       priority,
+      mayWarmUp,
       budget,
       models,
     },

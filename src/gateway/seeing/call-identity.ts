@@ -14,13 +14,9 @@ export interface CallIdentity {
   /** The caller's own if it has sent one that is fit for a log, else ours. */
   readonly requestId: string;
   readonly trace: TraceContext | undefined;
-  /** Nobody waits for it: it belongs into no percentile and no hit rate. */
+  /** Nobody waits for it: it belongs into no percentile and no hit rate. Known once its caller is. */
   readonly isWarmUp?: boolean;
 }
-
-/** `x-manx-purpose: warm-up`, as a warm-up of `manx/runtime` marks its requests. */
-const PURPOSE_HEADER = "x-manx-purpose";
-const WARM_UP = "warm-up";
 
 /** What others take for ids as well; nothing that could break a line or a query. */
 const REQUEST_ID = /^[\w.:@/=+-]{1,128}$/;
@@ -40,8 +36,7 @@ export class CallIdentities {
     const given = headers["x-request-id"];
     const isFit = typeof given === "string" && REQUEST_ID.test(given);
     const requestId = isFit ? given : `req_${this.#hex(24)}`;
-    const isWarmUp = headers[PURPOSE_HEADER] === WARM_UP;
-    return { requestId, trace: this.#trace(headers, share), ...(isWarmUp && { isWarmUp }) };
+    return { requestId, trace: this.#trace(headers, share) };
   }
 
   #trace(headers: IncomingHttpHeaders, share: number | null): TraceContext | undefined {

@@ -48,6 +48,7 @@ export class Seeing {
   readonly #lineCounts: LineCounts = { written: 0, dropped: 0 };
   readonly #traceCounts: TraceCounts = { sent: 0, dropped: 0, rejected: 0 };
   readonly #reloads = { ok: 0, failed: 0 };
+  #warmUpsIgnored = 0;
   readonly #modelsInFlight = new Map<string, number>();
   #config: Pick<GatewayConfig, "log" | "otlp"> = {
     log: { access: "off", client: false },
@@ -97,6 +98,11 @@ export class Seeing {
 
   identify(headers: IncomingHttpHeaders): CallIdentity {
     return this.#identities.of(headers, this.#config.otlp?.share ?? null);
+  }
+
+  /** A request was marked as warm-up by a caller that may not do so. */
+  warmUpIgnored(): void {
+    this.#warmUpsIgnored += 1;
   }
 
   requestBegins(): void {
@@ -190,6 +196,12 @@ export class Seeing {
       "config_reloads_total",
       "Times that the configuration was read again: taken, or refused as wrong",
       this.#reloads,
+    );
+    page.read(
+      "warm_up_ignored_total",
+      "Requests marked as warm-up by callers that may not; they are in all figures",
+      [],
+      () => [[[], this.#warmUpsIgnored]],
     );
     counts("access_log_lines_total", "Lines of the access log", this.#lineCounts);
     counts("otlp_traces_total", "Traces for the collector", this.#traceCounts);
