@@ -18,6 +18,7 @@ import { Attempt } from "../src/gateway/attempt.ts";
 import { GATEWAY_LIMITS } from "../src/gateway/limits.ts";
 import { Network } from "../src/gateway/transport/network.ts";
 import { UpstreamPool } from "../src/gateway/upstream-pool.ts";
+import { CALL_POLICY } from "../src/policy/index.ts";
 import { sampleQuantile } from "../src/stats/index.ts";
 import { makeCertificate } from "../test/support/fault-certificate.ts";
 import { startDelayedLink } from "./connections/delayed-link.ts";
@@ -66,7 +67,7 @@ function secure(maxVersion: "TLSv1.2" | "TLSv1.3") {
 }
 
 function poolOf({ origin, http2 }: Way, network: Network): UpstreamPool {
-  const limits = GATEWAY_LIMITS;
+  const limits = { ...GATEWAY_LIMITS, connectUs: CALL_POLICY.timeouts.connectUs };
   return new UpstreamPool({ origin, limits, clock: realClock, network, tls: { ca: cert }, http2 });
 }
 

@@ -98,6 +98,22 @@ describe("manx gateway", () => {
     expect(await started.done).toBe(0);
   });
 
+  it("shows every limit in effect, those of a policy by its name", async () => {
+    const flags = ["--upstream", "http://127.0.0.1:9", "--port", "0", "--timeout-gap", "7s"];
+    const started = run(...flags, "--verbose");
+    await ready(started);
+    for (const line of [
+      "writeUs 120000000",
+      "default: connectUs 10000000",
+      "default: lifeGapUs 7000000",
+      "default: thinkingGapUs 7000000",
+    ]) {
+      expect(started.err).toContain(`\n  ${line}\n`);
+    }
+    started.interrupt();
+    expect(await started.done).toBe(0);
+  });
+
   it.each([
     [["--upstreem", "http://x"], "MANX_FLAG_UNKNOWN", 'did you mean "--upstream"?'],
     [[], "MANX_FLAG_MISSING", "--upstream"],

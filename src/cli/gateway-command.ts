@@ -6,6 +6,7 @@ import type { ConfigDiff, GatewayConfig } from "../gateway/config/index.ts";
 import type { Gateway } from "../gateway/index.ts";
 import { addGatewayFlags, type GatewayFlags, readGatewayFlags } from "./gateway-flags.ts";
 import { addGatewayKeyCommand } from "./gateway-key-command.ts";
+import { limitLines } from "./gateway-limits.ts";
 import type { ConfigSource, GatewayReload } from "./gateway-reload.ts";
 import { addGatewayTopCommand } from "./gateway-top-command.ts";
 import { interrupted } from "./interrupted.ts";
@@ -140,9 +141,7 @@ function report(gateway: Gateway, flags: GatewayFlags, io: Io): void {
   if (warning !== null) {
     io.stderr.write(`${renderError(warning).replace(/^error/, "warning")}\n`);
   }
-  if (flags.verbose === true) {
-    for (const [name, value] of Object.entries(limits)) io.stderr.write(`  ${name} ${value}\n`);
-  }
+  if (flags.verbose === true) io.stderr.write(limitLines(limits));
   if (flags.json !== true) return;
   const connections = gateway.connections();
   io.stdout.write(`${JSON.stringify({ url, upstreams, connections, limits, warning })}\n`);

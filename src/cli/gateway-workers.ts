@@ -2,6 +2,7 @@
 import { readConfigText } from "../config/index.ts";
 import { durationText, type ManxError, renderError } from "../core/index.ts";
 import type { GatewayConfig } from "../gateway/config/index.ts";
+import { limitsInEffect } from "../gateway/limits.ts";
 import {
   errorFrom,
   forkWorker,
@@ -13,6 +14,7 @@ import {
   shareNotices,
   supervisorPort,
 } from "../gateway/workers/index.ts";
+import { limitLines } from "./gateway-limits.ts";
 import {
   type ConfigSource,
   type GatewayReload,
@@ -102,13 +104,9 @@ function report(serving: Serving, supervisor: Supervisor, options: GatewayWorker
   if (adminUrl !== null)
     io.stderr.write(`gateway: operators reach it at ${adminUrl}/admin/state\n`);
   if (warning !== null) io.stderr.write(`${warningText(errorFrom(warning))}\n`);
-  if (isVerbose) {
-    for (const [name, value] of Object.entries(config.limits)) {
-      io.stderr.write(`  ${name} ${value}\n`);
-    }
-  }
-  if (isJson)
-    io.stdout.write(`${JSON.stringify({ url, workers, limits: config.limits, warning })}\n`);
+  const limits = limitsInEffect(config);
+  if (isVerbose) io.stderr.write(limitLines(limits));
+  if (isJson) io.stdout.write(`${JSON.stringify({ url, workers, limits, warning })}\n`);
 }
 
 function warningText(notice: ManxError): string {

@@ -18,7 +18,7 @@ async function attempt(sink: Partial<AttemptSink>): Promise<{ pool: UpstreamPool
   const upstream = await startReplayServer(() => [{ bytes: json(200, { ok: true }) }]);
   const pool = new UpstreamPool({
     origin: new URL(upstream.url),
-    limits: GATEWAY_LIMITS,
+    limits: { ...GATEWAY_LIMITS, connectUs: 0 },
     clock: realClock,
     network: new Network(realClock),
   });

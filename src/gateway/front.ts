@@ -12,6 +12,7 @@ import { answerEnd, ownEnd } from "./early-end.ts";
 import { type Arrival, Exchange, type ExchangeContext } from "./exchange.ts";
 import type { Fleet } from "./fleet.ts";
 import type { BudgetLedger, KeyRing } from "./keys/index.ts";
+import { limitsInEffect } from "./limits.ts";
 import { findRoute, guessDialect } from "./routes.ts";
 import { CallNotes, NONE } from "./seeing/index.ts";
 import type { Upstream } from "./upstream.ts";
@@ -24,7 +25,8 @@ export interface FrontContext extends ExchangeContext {
   /** null: callers need no key. */
   readonly keys: KeyRing | null;
   readonly ledger: BudgetLedger;
-  readonly warmUpFrom: GatewayConfig["warmUpFrom"];
+  /** What it all runs by. */
+  readonly config: GatewayConfig;
   /** null: this process is all there is. */
   readonly fleet: Fleet | null;
 }
@@ -157,11 +159,13 @@ export class Front {
   }
 
   #answerItself(url: string, response: ServerResponse): boolean {
-    const { seeing, limits, upstreams, fleet } = this.#context;
+    const { seeing, config, upstreams, fleet } = this.#context;
     const path = url.split("?", 1)[0];
     if (path === "/health") {
       const shown = upstreams.map((upstream) => upstream.shown());
-      const more = url.includes("verbose") ? { upstreams: shown, limits } : {};
+      const more = url.includes("verbose")
+        ? { upstreams: shown, limits: limitsInEffect(config) }
+        : {};
       const workers = fleet === null ? {} : { workers: fleet.members() };
       sendJson(response, 200, { status: "ok", version: VERSION, ...workers, ...more });
       return true;
@@ -196,10 +200,10 @@ export class Front {
 
   /** @returns it as one that is in no percentile, if its caller may say so. */
   #warmUp(arrival: Arrival, { headers }: IncomingMessage): Arrival {
-    const { warmUpFrom, seeing } = this.#context;
+    const { config, seeing } = this.#context;
     const { visitor, client, identity } = arrival;
     const isAllowed =
-      warmUpFrom === "anyone" || visitor.mayWarmUp || isFromThisMachine(client, headers);
+      config.warmUpFrom === "anyone" || visitor.mayWarmUp || isFromThisMachine(client, headers);
     if (isAllowed) return { ...arrival, identity: { ...identity, isWarmUp: true } };
     seeing.warmUpIgnored();
     return arrival;

@@ -6,7 +6,7 @@ import type { DrainedPlace } from "./drained-places.ts";
 import type { Fleet, MetricsPage } from "./fleet.ts";
 import type { GatewayReport } from "./gateway-report.ts";
 import type { BudgetLedger, BudgetStore } from "./keys/index.ts";
-import type { GatewayLimits } from "./limits.ts";
+import type { LimitsInEffect } from "./limits.ts";
 import type { SharedFacts } from "./shared-state/index.ts";
 
 export interface GatewayConnections {
@@ -27,7 +27,7 @@ export interface GatewayConnections {
 export interface Gateway {
   /** Such as `http://127.0.0.1:4000`; what a client's base URL becomes. */
   readonly url: string;
-  readonly limits: GatewayLimits;
+  readonly limits: LimitsInEffect;
   /** Why an upstream could not be reached at the start, or null: the gateway runs all the same. */
   readonly warning: ManxError | null;
   /** Requests that are open now. */

@@ -14,7 +14,7 @@ import { type GatewayReport, gatewayReport } from "./gateway-report.ts";
 import { GuardSet } from "./guardrails/index.ts";
 import { keyRingOf } from "./key-ring-of.ts";
 import { BudgetKeeper, BudgetLedger, type BudgetStore, type KeyRing } from "./keys/index.ts";
-import type { GatewayLimits } from "./limits.ts";
+import { type LimitsInEffect, limitsInEffect } from "./limits.ts";
 import { rehearse } from "./rehearsal.ts";
 import { Seeing } from "./seeing/index.ts";
 import { type SharedFacts, SharedState, StateWatch } from "./shared-state/index.ts";
@@ -114,8 +114,8 @@ class RunningGateway implements Gateway {
     return this.#wiring.config;
   }
 
-  get limits(): GatewayLimits {
-    return this.#wiring.config.limits;
+  get limits(): LimitsInEffect {
+    return limitsInEffect(this.#wiring.config);
   }
 
   async start(): Promise<void> {
@@ -312,7 +312,7 @@ class RunningGateway implements Gateway {
       guards: this.#guards,
       keys,
       ledger: this.#ledger,
-      warmUpFrom: config.warmUpFrom,
+      config,
       fleet: this.#parts.fleet ?? null,
     };
   }

@@ -1,7 +1,7 @@
 /** The proxy between agents and models: pooled connections, chunk by chunk, no hidden limit, no truncated success. */
 export { type GatewayOptions, startConfigured, startGateway } from "./gateway.ts";
 export type { Gateway, GatewayConnections, GatewayParts } from "./gateway-contract.ts";
-export { GATEWAY_LIMITS, type GatewayLimits } from "./limits.ts";
+export { GATEWAY_LIMITS, type GatewayLimits, type LimitsInEffect } from "./limits.ts";
 export {
   type PromptShape,
   promptShape,

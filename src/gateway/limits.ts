@@ -1,18 +1,13 @@
 /**
- * Every limit of the gateway, in one place. There is none beside these: the limits that Node's server and undici would
- * apply unasked (300 s to receive a request, 300 s for a head, 300 s between two reads) are switched off or set from here,
- * so that a limit that somebody raises is raised (casebook GW-11).
+ * Every limit of the gateway, in one place, beside those by phase that a call's policy sets. There is none beside these: the
+ * limits that Node's server and undici would apply unasked (300 s to receive a request, 300 s for a head, 300 s between two
+ * reads) are switched off or set from here, so that a limit that somebody raises is raised (casebook GW-11).
  */
 import { assert, ManxError, US_PER_S } from "../core/index.ts";
+import { CALL_POLICY, type PhaseTimeouts } from "../policy/index.ts";
 
 export interface GatewayLimits {
-  /** A TCP (and TLS) connection to the upstream. 0 = none, as for every `…Us` here but `drainUs`. */
-  readonly connectUs: number;
-  /** From the sent request to the upstream's head: for a non-streaming call, the whole generation. */
-  readonly headersUs: number;
-  /** Silence between two reads of the upstream's body; stands still while the client is not reading. */
-  readonly gapUs: number;
-  /** A client that takes nothing of what it is owed. */
+  /** A client that takes nothing of what it is owed. 0 = none, as for every `…Us` here but `drainUs`. */
   readonly writeUs: number;
   /** A request that is not received whole. */
   readonly receiveUs: number;
@@ -39,9 +34,6 @@ export interface GatewayLimits {
 }
 
 export const GATEWAY_LIMITS: GatewayLimits = {
-  connectUs: 10 * US_PER_S,
-  headersUs: 600 * US_PER_S,
-  gapUs: 300 * US_PER_S,
   writeUs: 120 * US_PER_S,
   receiveUs: 300 * US_PER_S,
   receiveHeadUs: 30 * US_PER_S,
@@ -61,17 +53,45 @@ export const REHEARSAL_CALLS = 1_500;
 
 /** @throws MANX_FLAG_VALUE for a limit that is negative, no whole number, or beyond what a timer can hold. */
 export function completeLimits(given: Partial<GatewayLimits>): GatewayLimits {
-  const limits = { ...GATEWAY_LIMITS, ...given };
-  for (const [name, value] of Object.entries(limits) as [keyof GatewayLimits, number][]) {
-    assert(Object.hasOwn(GATEWAY_LIMITS, name), `${name} is a limit of the gateway`);
+  return checkedLimits(GATEWAY_LIMITS, given, "limits");
+}
+
+/** As `completeLimits`, for the limits by phase of a call's attempt. @throws MANX_FLAG_VALUE */
+export function completeTimeouts(given: Partial<PhaseTimeouts>): PhaseTimeouts {
+  return checkedLimits(CALL_POLICY.timeouts, given, "timeouts");
+}
+
+function checkedLimits<Limits extends GatewayLimits | PhaseTimeouts>(
+  defaults: Limits,
+  given: Partial<Limits>,
+  where: string,
+): Limits {
+  const limits = { ...defaults, ...given };
+  for (const [name, value] of Object.entries<unknown>(limits)) {
+    assert(Object.hasOwn(defaults, name), `${name} is one of the ${where} of the gateway`);
     const least = name.endsWith("Us") ? 0 : 1;
-    if (!Number.isSafeInteger(value) || value < least) {
+    if (!Number.isSafeInteger(value) || (value as number) < least) {
       throw new ManxError("MANX_FLAG_VALUE", {
-        where: `limits.${name}`,
+        where: `${where}.${name}`,
         expected: `a whole number from ${least}`,
         got: String(value),
       });
     }
   }
   return limits;
+}
+
+/** For whoever wants to see all that may end a call. @returns the limits, and those by phase of each policy by its name. */
+export function limitsInEffect({ limits, policies }: LimitedConfig): LimitsInEffect {
+  const timeouts = Object.entries(policies).map(([name, policy]) => [name, policy.timeouts]);
+  return { ...limits, timeouts: Object.fromEntries(timeouts) };
+}
+
+export interface LimitsInEffect extends GatewayLimits {
+  readonly timeouts: Readonly<Record<string, PhaseTimeouts>>;
+}
+
+interface LimitedConfig {
+  readonly limits: GatewayLimits;
+  readonly policies: Readonly<Record<string, { readonly timeouts: PhaseTimeouts }>>;
 }

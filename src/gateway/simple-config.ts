@@ -1,7 +1,7 @@
 /** The configuration of a gateway that is started by a program with one upstream and no file. */
-import { CALL_POLICY, type CallPolicy, GUARD_WINDOW } from "../policy/index.ts";
+import { CALL_POLICY, GUARD_WINDOW, type PhaseTimeouts } from "../policy/index.ts";
 import type { GatewayConfig, PolicyConfig } from "./config/index.ts";
-import { completeLimits, type GatewayLimits } from "./limits.ts";
+import { completeLimits, completeTimeouts, type GatewayLimits } from "./limits.ts";
 import { parseUpstream } from "./upstream-url.ts";
 
 export interface SimpleOptions {
@@ -13,7 +13,9 @@ export interface SimpleOptions {
   readonly port?: number;
   readonly limits?: Partial<GatewayLimits>;
   /** How calls are retried, hedged and given up; what is left out is as in `CALL_POLICY`. */
-  readonly policy?: Partial<PolicyConfig>;
+  readonly policy?: Partial<Omit<PolicyConfig, "timeouts">>;
+  /** Limits of an attempt by phase; what is left out is as in `CALL_POLICY`. */
+  readonly timeouts?: Partial<PhaseTimeouts>;
   /** Upstream connections that are opened at the start and kept open. Default 4, at most `limits.connections`. */
   readonly preconnect?: number;
 }
@@ -27,7 +29,7 @@ export function simpleConfig(options: SimpleOptions): GatewayConfig {
   parseUpstream(options.upstream);
   const policy: PolicyConfig = {
     ...CALL_POLICY,
-    timeouts: timeoutsOf(limits),
+    timeouts: completeTimeouts(options.timeouts ?? {}),
     gateUs: GATE_US,
     ...options.policy,
   };
@@ -78,17 +80,5 @@ export function simpleConfig(options: SimpleOptions): GatewayConfig {
     guardrailWindow: GUARD_WINDOW,
     warmUpFrom: "loopback",
     limits,
-  };
-}
-
-/** One gap for everything, unless a configuration tells the phases apart. */
-function timeoutsOf({ connectUs, headersUs, gapUs }: GatewayLimits): CallPolicy["timeouts"] {
-  return {
-    connectUs,
-    headersUs,
-    firstContentUs: headersUs,
-    lifeGapUs: gapUs,
-    progressGapUs: gapUs,
-    thinkingGapUs: gapUs,
   };
 }

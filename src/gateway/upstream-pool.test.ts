@@ -17,7 +17,7 @@ async function poolWith(limits: Partial<GatewayLimits> = {}) {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const pool = new UpstreamPool({
     origin: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
-    limits: { ...GATEWAY_LIMITS, ...limits },
+    limits: { ...GATEWAY_LIMITS, connectUs: 10_000_000, ...limits },
     clock: realClock,
     network: new Network(realClock),
   });

@@ -41,7 +41,10 @@ export interface PoolCounts {
   tlsUs: number;
 }
 
-export type PoolLimits = Pick<GatewayLimits, "connections" | "connectUs" | "idleUs">;
+export interface PoolLimits extends Pick<GatewayLimits, "connections" | "idleUs"> {
+  /** Of connections that are opened ahead; 0 = none. */
+  readonly connectUs: number;
+}
 
 export interface PoolOptions {
   readonly origin: URL;

@@ -4,7 +4,12 @@
  */
 import { type Clock, Random } from "../clock/index.ts";
 import { makeCallRoute, Target } from "../policy/index.ts";
-import type { GatewayConfig, ModelConfig, UpstreamConfig } from "./config/index.ts";
+import {
+  DEFAULT_POLICY,
+  type GatewayConfig,
+  type ModelConfig,
+  type UpstreamConfig,
+} from "./config/index.ts";
 import { type Line, type ModelRoute, ModelRoutes } from "./model-routes.ts";
 import { Network } from "./transport/network.ts";
 import { Upstream } from "./upstream.ts";
@@ -25,7 +30,8 @@ export function wire(config: GatewayConfig, clock: Clock, before?: Wiring): Wiri
     for (const one of config.upstreams) {
       const kept = before?.upstreams.get(one.name);
       const isSame = kept !== undefined && isSameUpstream(kept.config, one);
-      const { connectUs } = config.limits;
+      // For connections that are opened ahead, for no policy's calls; each call has its own.
+      const { connectUs } = config.policies[DEFAULT_POLICY]!.timeouts;
       upstreams.set(one.name, isSame ? kept : new Upstream(one, { network, connectUs }, clock));
     }
   } catch (thrown) {

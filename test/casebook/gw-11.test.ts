@@ -14,15 +14,20 @@ import {
 } from "../support/replay-server.ts";
 
 const LIMIT_MS = 1_500;
-const limits = { headersUs: LIMIT_MS * 1_000, gapUs: LIMIT_MS * 1_000 };
+const timeouts = timeoutsOf(LIMIT_MS * 1_000);
 /** Where a call must pass, the busy machine's own delays must not count; `AttemptClock` has its exact tests in virtual time. */
-const amply = { headersUs: 4 * LIMIT_MS * 1_000, gapUs: 4 * LIMIT_MS * 1_000 };
+const amply = timeoutsOf(4 * LIMIT_MS * 1_000);
 const first = chunk(chatText("Hello"));
 const rest = [chunk(chatText("", "stop")), chunk(CHAT_DONE), LAST_CHUNK];
 
 type OnFinished = (close: () => Promise<void>) => void;
 
-async function run(headMs: number, gapMs: number, onFinished: OnFinished, under = limits) {
+function timeoutsOf(us: number) {
+  const gaps = { lifeGapUs: us, progressGapUs: us, thinkingGapUs: us };
+  return { headersUs: us, firstContentUs: us, ...gaps };
+}
+
+async function run(headMs: number, gapMs: number, onFinished: OnFinished, under = timeouts) {
   const live = await liveGateway(
     () => [
       { afterMs: headMs, bytes: EVENT_STREAM_HEAD },
@@ -31,7 +36,7 @@ async function run(headMs: number, gapMs: number, onFinished: OnFinished, under 
       { bytes: rest[1]! },
       { bytes: rest[2]! },
     ],
-    { limits: under },
+    { timeouts: under },
     onFinished,
   );
   const sentMs = performance.now();
@@ -91,9 +96,14 @@ describe.concurrent("casebook GW-11", () => {
   });
 
   it("shows every limit in effect", async ({ onTestFinished }) => {
-    const { gateway } = await liveGateway(() => [], { limits }, onTestFinished);
+    const { gateway } = await liveGateway(() => [], { timeouts }, onTestFinished);
     const shown = (await (await fetch(`${gateway.url}/health?verbose`)).json()) as object;
-    expect(shown).toMatchObject({ limits: { headersUs: 1_500_000, gapUs: 1_500_000 } });
+    expect(shown).toMatchObject({
+      limits: {
+        writeUs: 120_000_000,
+        timeouts: { default: { connectUs: 10_000_000, ...timeouts } },
+      },
+    });
     expect(gateway.limits).toMatchObject({ receiveUs: 300_000_000, writeUs: 120_000_000 });
   });
 });

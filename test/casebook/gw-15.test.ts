@@ -46,7 +46,9 @@ describe("casebook GW-15", () => {
       },
     }));
     // A limit on gaps far below the pause: silence that the client causes is not the upstream's.
-    const { chatUrl, gateway } = await liveGateway(() => counted, { limits: { gapUs: 500_000 } });
+    const { chatUrl, gateway } = await liveGateway(() => counted, {
+      timeouts: { lifeGapUs: 500_000, progressGapUs: 500_000 },
+    });
     global.gc?.();
     const rssBefore = process.memoryUsage().rss;
     const made = call(chatUrl, { paused: true });

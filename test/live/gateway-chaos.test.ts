@@ -74,11 +74,19 @@ describe("under chaos", () => {
 
   beforeAll(async () => {
     upstream = await startReplayServer(() => steps);
-    const limits = { headersUs: 60_000, gapUs: 60_000, writeUs: 60_000, drainUs: 100_000 };
+    const limits = { writeUs: 60_000, drainUs: 100_000 };
+    const gaps = { lifeGapUs: 60_000, progressGapUs: 60_000, thinkingGapUs: 60_000 };
+    const timeouts = { headersUs: 60_000, firstContentUs: 60_000, ...gaps };
     const retry = { ...CALL_POLICY.retry, attemptsMax: 2, backoffBaseUs: 2_000 };
     // Nobody is ever well here: a breaker would only keep the calls from the upstream.
     const policy = { retry, breaker: null };
-    gateway = await startGateway({ upstream: upstream.url, preconnect: 1, limits, policy });
+    gateway = await startGateway({
+      upstream: upstream.url,
+      preconnect: 1,
+      limits,
+      timeouts,
+      policy,
+    });
   });
 
   afterAll(async () => {

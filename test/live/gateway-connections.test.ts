@@ -224,7 +224,7 @@ describe("limits", () => {
     const { gateway } = await liveGateway(() => [], {
       upstream: upstream.url.replace("http:", "https:"),
       preconnect: 2,
-      limits: { connectUs: 200_000 },
+      timeouts: { connectUs: 200_000 },
     });
     expect(gateway.warning).toMatchObject({ code: "MANX_UPSTREAM_DOWN" });
     const { status, text } = await answer(`${gateway.url}/v1/chat/completions`);

@@ -202,16 +202,16 @@ function configOf(
   const base = simpleConfig({
     upstream: url,
     preconnect: 0,
-    limits: { connectUs: us(limits.connect), drainUs: us(100) },
+    limits: { drainUs: us(100) },
+    timeouts: {
+      connectUs: us(limits.connect),
+      headersUs: us(limits.headers),
+      firstContentUs: us(limits.firstContent),
+      lifeGapUs: us(limits.lifeGap),
+      progressGapUs: us(limits.progressGap),
+      thinkingGapUs: us(limits.progressGap),
+    },
     policy: {
-      timeouts: {
-        connectUs: us(limits.connect),
-        headersUs: us(limits.headers),
-        firstContentUs: us(limits.firstContent),
-        lifeGapUs: us(limits.lifeGap),
-        progressGapUs: us(limits.progressGap),
-        thinkingGapUs: us(limits.progressGap),
-      },
       retry: {
         ...CALL_POLICY.retry,
         attemptsMax: hasSpare || fault.passes === true ? 2 : 1,

@@ -29,4 +29,5 @@ export {
   type ReadGatewayOptions,
   readGatewayConfig,
 } from "./read-gateway-config.ts";
+export { DEFAULT_POLICY } from "./resolve-gateway.ts";
 export type { Notice } from "./written-reader.ts";

@@ -58,7 +58,7 @@ export function resolveGateway(reader: WrittenReader): GatewayConfig {
     guardrails: written.guardrails.map((one, i) => guardrailOf(reader, one, ["guardrails", i])),
     guardrailWindow: windowOf(reader, written.guardrailWindow),
     warmUpFrom: written.warmUpFrom,
-    limits: limitsOf(reader, byName[DEFAULT_POLICY]!),
+    limits: limitsOf(reader),
   };
 }
 
@@ -224,18 +224,14 @@ function windowOf(reader: WrittenReader, one: WrittenGuardrailWindow): Guardrail
 
 type LimitTime = "write" | "receive" | "receiveHead" | "clientIdle" | "grace" | "drain";
 
-/** The limits that hold for every call beside those that a policy sets; those come from the default policy. */
-function limitsOf(reader: WrittenReader, policy: PolicyConfig): GatewayLimits {
+/** The limits that hold for every call beside those that a policy sets. */
+function limitsOf(reader: WrittenReader): GatewayLimits {
   const { limits } = reader.written;
   const us = (name: LimitTime): number => reader.durationUs(limits[name], ["limits", name]);
   const bytes = (name: "body" | "bodies" | "head"): number =>
     reader.sizeBytes(limits[name], ["limits", name]);
-  const { connectUs, headersUs, lifeGapUs } = policy.timeouts;
   return {
     ...GATEWAY_LIMITS,
-    connectUs,
-    headersUs,
-    gapUs: lifeGapUs,
     writeUs: us("write"),
     receiveUs: us("receive"),
     receiveHeadUs: us("receiveHead"),
