@@ -202,7 +202,8 @@ export class Reception implements AttemptSink {
       if (translation === null) return undefined;
       throw new ManxError("MANX_TRANSLATE_ANSWER", { got: "a compressed answer" });
     }
-    if (head.isJson) return new JsonObserver(head.isUnsized);
+    if (head.isJson)
+      return new JsonObserver({ isUnsized: head.isUnsized, readAbove: HELD_BYTES_MAX });
     if (!head.isEventStream || format === null) return undefined;
     if (translation !== null) this.#translating = new TranslatingSource(translation);
     else if (this.#options.keepsText) this.#translating = new PassingSource(format);
@@ -285,8 +286,9 @@ export class Reception implements AttemptSink {
     const ending = this.#observer?.end(atUs) ?? "unknown";
     const rest = this.#translating?.take() ?? last;
     if (ending === "incomplete") {
-      if (rest !== undefined) this.#pass(rest);
-      const error = incompleteError("an end of the connection before its time");
+      // Of an answer that is no stream the last bytes are kept: with them it would be as long as its head says.
+      if (rest !== undefined && this.stream !== undefined) this.#pass(rest);
+      const error = incompleteError("an end before its time");
       this.#breakOff({ kind: "cut", error }, nowUs);
     } else if (this.#isDelivered) {
       this.#events.complete(attempt, this.#whole(ending), rest, nowUs);

@@ -1,33 +1,64 @@
 /**
- * Whether a JSON text stops before its end. A transport that keeps its own word (the declared length, a last chunk) can
- * still carry half an answer: only the text tells. Brackets and strings are followed, nothing is parsed.
+ * Whether a JSON text stops before its end, told piece by piece. A transport that keeps its own word (the declared length, a
+ * last chunk) can still carry half an answer: only the text tells. Brackets and strings are followed, nothing is parsed.
  */
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-const OPEN = new Set([0x7b, 0x5b]);
-const CLOSE = new Set([0x7d, 0x5d]);
+const OPEN_LIST = 0x5b;
+const CLOSE_LIST = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+export class JsonEndCheck {
+  #depth = 0;
+  #isInString = false;
+  /** The piece before ended in a backslash that makes the next byte part of the string. */
+  #isEscaped = false;
+
+  /** False for a text that is no object or list: about its end nothing can be said. */
+  get isCutShort(): boolean {
+    return this.#depth > 0;
+  }
+
+  push(bytes: Uint8Array): void {
+    for (let at = 0; at < bytes.length; at += 1) {
+      if (this.#isInString) at = this.#stringEnd(bytes, at);
+      else {
+        const byte = bytes[at]!;
+        if (byte === QUOTE) this.#isInString = true;
+        else if (byte === OPEN_OBJECT || byte === OPEN_LIST) this.#depth += 1;
+        else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) this.#depth -= 1;
+      }
+    }
+  }
+
+  /** @returns where the string that goes on at `start` has its last quote; the length if it goes on beyond this piece. */
+  #stringEnd(bytes: Uint8Array, start: number): number {
+    let from = this.#isEscaped ? start + 1 : start;
+    this.#isEscaped = false;
+    for (;;) {
+      const quote = bytes.indexOf(QUOTE, from);
+      const end = quote < 0 ? bytes.length : quote;
+      let escapes = end;
+      while (escapes > from && bytes[escapes - 1] === BACKSLASH) escapes -= 1;
+      // An odd number of backslashes makes what follows part of the string.
+      const isEscaped = (end - escapes) % 2 === 1;
+      if (quote < 0) {
+        this.#isEscaped = isEscaped;
+        return end;
+      }
+      if (!isEscaped) {
+        this.#isInString = false;
+        return end;
+      }
+      from = quote + 1;
+    }
+  }
+}
 
 /** @returns false for a text that is no object or list: about its end nothing can be said. */
 export function isCutShort(body: Uint8Array): boolean {
-  let depth = 0;
-  for (let at = 0; at < body.length; at += 1) {
-    const byte = body[at]!;
-    if (byte === QUOTE) {
-      at = stringEnd(body, at);
-      if (at < 0) return depth > 0;
-    } else if (OPEN.has(byte)) depth += 1;
-    else if (CLOSE.has(byte)) depth -= 1;
-  }
-  return depth > 0;
-}
-
-/** @returns where the string that begins at `start` has its last quote; −1 if it has none. */
-function stringEnd(body: Uint8Array, start: number): number {
-  for (let at = body.indexOf(QUOTE, start + 1); at >= 0; at = body.indexOf(QUOTE, at + 1)) {
-    let escapes = at;
-    while (body[escapes - 1] === BACKSLASH) escapes -= 1;
-    // An odd number of backslashes makes the quote part of the string.
-    if ((at - escapes) % 2 === 0) return at;
-  }
-  return -1;
+  const check = new JsonEndCheck();
+  check.push(body);
+  return check.isCutShort;
 }
