@@ -55,8 +55,9 @@ export class CompletionTracker {
   usage: TokenUsage = USAGE_UNKNOWN;
   #usageFrame = -1;
   #outputFrame = -1;
-  readonly #unfinished = new Set<number>();
-  readonly #finished = new Set<number>();
+  /** Choices. Lists, since there is one as a rule, and at most as many as a wire may number. */
+  #unfinished: number[] = [];
+  readonly #finished: number[] = [];
   #reason: FinishReason | null = null;
   #rawReason: string | null = null;
   #asksForTools = false;
@@ -74,7 +75,7 @@ export class CompletionTracker {
 
   /** The wire has said that the response is whole. */
   get isWhole(): boolean {
-    return this.#isDone || (this.#finished.size > 0 && this.#unfinished.size === 0);
+    return this.#isDone || (this.#finished.length > 0 && this.#unfinished.length === 0);
   }
 
   get state(): CompletionState {
@@ -86,7 +87,18 @@ export class CompletionTracker {
 
   /** A choice has begun; the response is not whole before it has finished. */
   begin(choice: number): void {
-    if (!this.#finished.has(choice)) this.#unfinished.add(choice);
+    if (this.#unfinished.includes(choice) || this.#finished.includes(choice)) return;
+    this.#unfinished.push(choice);
+  }
+
+  #finish(choice: number): void {
+    this.#unfinished = this.#unfinished.filter((other) => other !== choice);
+    if (!this.#finished.includes(choice)) this.#finished.push(choice);
+  }
+
+  /** The model has put something out. */
+  output(frame: number): void {
+    this.#outputFrame = frame;
   }
 
   add(event: StreamEvent): void {
@@ -96,14 +108,13 @@ export class CompletionTracker {
       case "refusal-delta":
       case "tool-start":
       case "tool-delta":
-        if (isOutput(event)) this.#outputFrame = event.frame;
+        if (isOutput(event)) this.output(event.frame);
         return;
       case "tool-end":
         this.#toolCalls.push(event);
         return;
       case "finish":
-        this.#unfinished.delete(event.choice);
-        this.#finished.add(event.choice);
+        this.#finish(event.choice);
         this.#reason ??= event.reason;
         this.#rawReason ??= event.rawReason;
         this.#asksForTools ||= event.reason === "tool_calls";
@@ -136,7 +147,7 @@ export class CompletionTracker {
     const isWhole = state === "complete" || state === "empty";
     return {
       state,
-      terminalMissing: isWhole && !(this.#isDone && this.#finished.size > 0),
+      terminalMissing: isWhole && !(this.#isDone && this.#finished.length > 0),
       id,
       model,
       reason: this.#reason,

@@ -3,20 +3,39 @@
  * completion, so that neither a reader nor a tool-call table has to think of either.
  */
 import { CompletionTracker } from "./completion.ts";
+import type { Said } from "./frame-template.ts";
 import type { StreamEvent, StreamEventBody } from "./stream-event.ts";
+
+/** For whoever looks at events as they come and keeps none: there is no list of them, and for most not even an event. */
+export interface EventListener {
+  event(event: StreamEvent): void;
+  /** Text or reasoning has been said, in place of its event. @param units of it, at least one: its size in UTF-16. */
+  said(type: Said, units: number, frame: number, atUs: number): void;
+}
 
 const NO_EVENTS: readonly StreamEvent[] = [];
 
 export class EventSink {
   readonly tracker = new CompletionTracker();
+  readonly #listener: EventListener | undefined;
   #frame = -1;
   #atUs = 0;
   #events: StreamEvent[] = [];
+  /** Of the frame at hand. */
+  #emitted = 0;
+  #newest: StreamEvent | undefined;
+
+  /** @param listener takes the events; without one they are there to be taken. */
+  constructor(listener: EventListener | undefined) {
+    this.#listener = listener;
+  }
 
   /** A frame begins; what is emitted from now on belongs to it. */
   nextFrame(atUs: number): void {
     this.#frame += 1;
     this.#atUs = atUs;
+    this.#emitted = 0;
+    this.#newest = undefined;
   }
 
   /** @param body taken over: it is stamped in place, since a copy per token would cost more than the decoding. */
@@ -25,17 +44,21 @@ export class EventSink {
     event.frame = this.#frame;
     event.atUs = this.#atUs;
     this.tracker.add(event);
-    this.#events.push(event);
+    this.#emitted += 1;
+    this.#newest = event;
+    if (this.#listener === undefined) this.#events.push(event);
+    else this.#listener.event(event);
   }
 
-  /** Events not yet taken. */
-  get pending(): number {
-    return this.#events.length;
+  /** In place of an event that says something; only where somebody listens. */
+  say(type: Said, units: number): void {
+    this.tracker.output(this.#frame);
+    this.#listener!.said(type, units, this.#frame, this.#atUs);
   }
 
-  /** The newest event, if exactly one has been emitted since `pending` was `before`. */
-  onlySince(before: number): StreamEvent | undefined {
-    return this.#events.length === before + 1 ? this.#events[before] : undefined;
+  /** What the frame at hand has given, if that is one event. */
+  get onlyEvent(): StreamEvent | undefined {
+    return this.#emitted === 1 ? this.#newest : undefined;
   }
 
   /** What was emitted since the last call. */

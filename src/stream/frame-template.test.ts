@@ -1,71 +1,200 @@
-/** What a template says of a frame is what parsing says, whatever the frame. */
+/** What a template says of a frame is what parsing says, whatever the frame, its framing and the cuts between reads. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createDecoder, type StreamEvent, type StreamFormat } from "./index.ts";
+import { createDecoder, type StreamEvent, type StreamFormat, StreamObserver } from "./index.ts";
 
 const UTF8 = new TextEncoder();
 
-/** Each frame to a decoder of its own after the same beginning: nothing is ever learnt from a neighbour. */
-function decode(format: StreamFormat, frames: readonly string[], isApart: boolean): object[] {
-  const events: StreamEvent[] = [];
+interface Wire {
+  readonly frames: readonly string[];
+  /** Of the whole text, as shares of it. */
+  readonly cuts: readonly number[];
+}
+
+function reads({ frames, cuts }: Wire): Uint8Array[] {
+  const bytes = UTF8.encode(frames.join(""));
+  const places = cuts.map((share) => Math.floor(share * bytes.length)).sort((a, b) => a - b);
+  return [0, ...places].map((from, i) => bytes.slice(from, places[i] ?? bytes.length));
+}
+
+function told(events: readonly StreamEvent[]): object[] {
+  return events
+    .filter(({ type }) => type !== "unknown")
+    .map(({ frame: _, atUs: __, ...rest }) => rest);
+}
+
+function decoded(format: StreamFormat, wire: Wire): object[] {
   const decoder = createDecoder(format);
+  const events = reads(wire).flatMap((read) => decoder.push(read, 0));
+  return told([...events, ...decoder.end(0)]);
+}
+
+/** Nothing is ever learnt from a neighbour: after each frame comes one that makes any template be dropped. */
+function parsed(format: StreamFormat, { frames }: Wire): object[] {
+  const decoder = createDecoder(format);
+  const events: StreamEvent[] = [];
   for (const frame of frames) {
     events.push(...decoder.push(UTF8.encode(frame), 0));
-    // A comment belongs to no frame, but makes the next one be parsed where the template is dropped for it.
-    if (isApart) events.push(...decoder.push(UTF8.encode("data: {}\n\n"), 0));
+    events.push(...decoder.push(UTF8.encode("\n\ndata: {}\n\n"), 0));
   }
-  events.push(...decoder.end(0));
-  return events.filter(({ type }) => type !== "unknown").map(({ frame: _, ...rest }) => rest);
+  return told([...events, ...decoder.end(0)]);
 }
 
 const text = fc.oneof(
+  { weight: 4, arbitrary: fc.constantFrom(" so", "a", "token 7", "é", "不思", "\ud83d\ude00") },
   fc.string({ unit: "binary", maxLength: 12 }),
-  fc.constantFrom("a", '"', "\\", "\n", "content", '","x":"', "é", "\ud83d\ude00", ""),
+  fc.constantFrom('"', "\\", "\n", "content", '","x":"', ":", ",", "{", "", "\ufeffx", "\u2028"),
+  fc.constantFrom("x".repeat(255), "x".repeat(256), "x".repeat(257), `${"x".repeat(255)}\n`),
 );
 
-const chatFrame = fc
+/** JSON as servers write it: with what may be escaped as it is, or not. */
+function written(value: object, isAscii: boolean): string {
+  const json = JSON.stringify(value);
+  if (!isAscii) return json;
+  return json.replace(
+    /[\u0080-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+const chatData = fc
   .record({
-    text,
+    said: text,
     name: fc.constantFrom("content", "content", "content", "reasoning_content", "refusal", "x"),
     finish: fc.constantFrom(null, null, null, null, "stop"),
     choice: fc.constantFrom(0, 0, 0, 1),
     usage: fc.option(fc.record({ completion_tokens: fc.nat(9) }), { freq: 6 }),
+    isAscii: fc.boolean(),
   })
-  .map(({ text: said, name, finish, choice, usage }) => {
-    const delta = { [name]: said };
-    const wire = {
-      id: "c",
-      model: "m",
-      choices: [{ index: choice, delta, finish_reason: finish }],
-    };
-    return `data: ${JSON.stringify(usage === null ? wire : { ...wire, usage })}\n\n`;
+  .map(({ said, name, finish, choice, usage, isAscii }) => {
+    const choices = [{ index: choice, delta: { [name]: said }, finish_reason: finish }];
+    const chunk = { id: "c", model: "m", choices };
+    return written(usage === null ? chunk : { ...chunk, usage }, isAscii);
   });
 
-const messagesFrame = fc
+const messagesData = fc
   .record({
-    text,
+    said: text,
     type: fc.constantFrom("text_delta", "text_delta", "thinking_delta"),
     index: fc.constantFrom(0, 0, 1),
+    isAscii: fc.boolean(),
   })
-  .map(({ text: said, type, index }) => {
+  .map(({ said, type, index, isAscii }) => {
     const delta = type === "text_delta" ? { type, text: said } : { type, thinking: said };
-    const wire = { type: "content_block_delta", index, delta };
-    return `event: content_block_delta\ndata: ${JSON.stringify(wire)}\n\n`;
+    return written({ type: "content_block_delta", index, delta }, isAscii);
   });
 
+const responsesData = fc
+  .record({
+    said: text,
+    type: fc.constantFrom("output_text", "output_text", "reasoning_summary_text", "refusal"),
+    number: fc.constantFrom(1, 1, 2),
+  })
+  .map(({ said, type, number }) =>
+    written({ type: `response.${type}.delta`, output_index: number, delta: said }, false),
+  );
+
+/** Few ways in a run, so that frames are often alike. */
+function framed(data: fc.Arbitrary<string>): fc.Arbitrary<Wire> {
+  const way = fc.record({
+    line: fc.constantFrom("\n", "\n", "\n", "\r\n", "\r"),
+    before: fc.constantFrom("", "", "", "event: delta", "id: 7", ": hi", "data:"),
+    after: fc.constantFrom("", "", "", ": bye", "retry: 1", "event: content_block_delta"),
+    gap: fc.constantFrom("", "", "", "\n", ": ping\n", ": ping\n\n", "event: lost\n\n"),
+  });
+  const frame = fc.tuple(data, way, fc.nat(4)).map(([json, way, odd]) => ({ json, way, odd }));
+  return fc
+    .record({
+      usual: way,
+      frames: fc.array(frame, { maxLength: 14 }),
+      cuts: fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 5 }),
+    })
+    .map(({ usual, frames, cuts }) => ({
+      cuts,
+      frames: frames.map(({ json, way, odd }) => {
+        const { line, before, after, gap } = odd === 0 ? way : usual;
+        const lines = [before, `data: ${json}`, after].filter((one) => one !== "");
+        return `${lines.join(line)}${line}${line}${gap}`;
+      }),
+    }));
+}
+
+const WIRES: readonly (readonly [StreamFormat, fc.Arbitrary<Wire>])[] = [
+  ["openai-chat", framed(chatData)],
+  ["anthropic-messages", framed(messagesData)],
+  ["openai-responses", framed(responsesData)],
+];
+
 describe("a frame that is like the one before it", () => {
-  it.each([
-    ["openai-chat", chatFrame],
-    ["anthropic-messages", messagesFrame],
-  ] as [StreamFormat, fc.Arbitrary<string>][])(
-    "gives the events of a parsed one (%s)",
-    (format, frame) => {
-      fc.assert(
-        fc.property(fc.array(frame, { maxLength: 12 }), (frames) => {
-          expect(decode(format, frames, false)).toEqual(decode(format, frames, true));
-        }),
-        { numRuns: 500 },
+  it.each(WIRES)("gives the events of a parsed one (%s)", (format, wires) => {
+    fc.assert(
+      fc.property(wires, (wire) => {
+        expect(decoded(format, wire)).toEqual(parsed(format, wire));
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it.each(WIRES)("gives the same figures to who keeps no text (%s)", (format, wires) => {
+    fc.assert(
+      fc.property(wires, (wire) => {
+        const listening = new StreamObserver(format, 0);
+        const reading = new StreamObserver(createDecoder(format), 0);
+        for (const [at, read] of reads(wire).entries()) {
+          listening.push(read, at * 700_000);
+          reading.push(read, at * 700_000);
+          expect(seen(listening)).toEqual(seen(reading));
+        }
+        expect(listening.end(9_000_000)).toBe(reading.end(9_000_000));
+        expect(seen(listening)).toEqual(seen(reading));
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it.each(["a", "\\u0061"])("is not taken where nobody can tell which text was read (%s)", (a) => {
+    const frame = (x: string): string =>
+      `data: {"choices":[{"x":"${x}","delta":{"content":"${a}"}}]}\n\n`;
+    const texts = decoded("openai-chat", { frames: [frame("a"), frame("b")], cuts: [] });
+    const delta = { type: "text-delta", choice: 0, text: "a" };
+    expect(texts.slice(0, 2)).toEqual([delta, delta]);
+  });
+
+  it.each(["\t", "\u0000", "\\x", "\\u12", "\\"])(
+    "is not taken where it is no JSON (%j)",
+    (wrong) => {
+      const frames = ["a", "b", `c${wrong}`].map(
+        (said) => `data: {"choices":[{"delta":{"content":"${said}"}}]}\n\n`,
       );
+      const events = decoded("openai-chat", { frames, cuts: [] });
+      expect(events[2]).toMatchObject({ type: "fault", code: "frame-json" });
     },
   );
+
+  it("counts what an escape stands for, not what it is written with", () => {
+    const frames = ["word", "\\n\\u0020\\ud83d\\ude00", "words"].map(
+      (said) => `data: {"choices":[{"delta":{"content":"${said}"}}]}\n\n`,
+    );
+    const usage = 'data: {"choices":[],"usage":{"completion_tokens":13}}\n\n';
+    const observer = new StreamObserver("openai-chat", 0);
+    for (const [at, frame] of [...frames, usage].entries()) observer.push(UTF8.encode(frame), at);
+    expect(observer.metrics).toMatchObject({ tokens: 13, spreadBy: "characters" });
+    // Four, four and five.
+    expect(observer.metrics.itlUs).toHaveLength(9);
+  });
+
+  it("is read like any other beyond the limit of a frame", () => {
+    const frame = (said: string): Uint8Array =>
+      UTF8.encode(`data: {"choices":[{"delta":{"content":"${said}"}}]}\n\n`);
+    const decoder = createDecoder("openai-chat", { frameBytesMax: 60 });
+    for (const short of ["a", "b"]) expect(decoder.push(frame(short), 0)).toHaveLength(1);
+    const long = decoder.push(frame("x".repeat(30)), 0);
+    expect(long).toMatchObject([{ type: "fault", code: "frame-size" }]);
+  });
 });
+
+function seen(observer: StreamObserver): object {
+  const { hasContent, hasProgress, hasOutput, hasVisible, isThinking, firstOutputUs } = observer;
+  const flags = { hasContent, hasProgress, hasOutput, hasVisible, isThinking, firstOutputUs };
+  return { ...flags, metrics: observer.metrics, completion: observer.completion };
+}

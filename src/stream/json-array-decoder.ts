@@ -5,7 +5,7 @@
  *
  * Invariant: bytes are cut at braces only, never inside a character, and each is looked at once.
  */
-import { SseDecoder, type SseFrame } from "./sse-decoder.ts";
+import { type FrameListener, SseFrames } from "./sse-frames.ts";
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -19,7 +19,8 @@ const BYTE_ORDER_MARK: readonly number[] = [0xef, 0xbb, 0xbf];
 
 export class JsonArrayDecoder {
   readonly #frameBytesMax: number;
-  #sse: SseDecoder | undefined;
+  readonly #listener: FrameListener;
+  #sse: SseFrames | undefined;
   #isArray = false;
   #depth = 0;
   #inString = false;
@@ -30,14 +31,20 @@ export class JsonArrayDecoder {
   #heldBytes = 0;
   #isOversize = false;
 
-  constructor(frameBytesMax: number) {
+  constructor(frameBytesMax: number, listener: FrameListener) {
     this.#frameBytesMax = frameBytesMax;
+    this.#listener = listener;
   }
 
-  push(bytes: Uint8Array): readonly SseFrame[] {
+  push(bytes: Uint8Array): void {
     if (this.#sse === undefined && !this.#isArray) this.#recognise(bytes);
-    if (this.#sse !== undefined) return this.#sse.push(bytes);
-    return this.#isArray ? this.#elements(bytes) : [];
+    if (this.#sse !== undefined) this.#sse.push(bytes);
+    else if (this.#isArray) this.#elements(bytes);
+  }
+
+  /** An element of the array has no lines of its own. */
+  get frameText(): string {
+    return this.#sse?.frameText ?? "";
   }
 
   /** @returns size of what is unfinished: an element, or the array itself. */
@@ -51,11 +58,10 @@ export class JsonArrayDecoder {
     const first = bytes.find((byte) => !BLANKS.includes(byte) && !BYTE_ORDER_MARK.includes(byte));
     if (first === undefined) return;
     if (first === OPEN_BRACKET) this.#isArray = true;
-    else this.#sse = new SseDecoder(this.#frameBytesMax);
+    else this.#sse = new SseFrames(this.#frameBytesMax, this.#listener);
   }
 
-  #elements(bytes: Uint8Array): SseFrame[] {
-    const frames: SseFrame[] = [];
+  #elements(bytes: Uint8Array): void {
     let from = 0;
     for (let at = 0; at < bytes.length; at += 1) {
       const byte = bytes[at]!;
@@ -68,12 +74,11 @@ export class JsonArrayDecoder {
         this.#depth -= 1;
         if (this.#depth > 0) continue;
         this.#hold(bytes.subarray(from, at + 1));
-        frames.push(this.#take());
+        this.#tell();
         from = at + 1;
       } else if (byte === CLOSE_BRACKET && this.#depth === 0) this.#hasClosed = true;
     }
     if (this.#depth > 0) this.#hold(bytes.slice(from));
-    return frames;
   }
 
   #stringByte(byte: number): void {
@@ -90,18 +95,21 @@ export class JsonArrayDecoder {
     } else if (!this.#isOversize) this.#held.push(bytes);
   }
 
-  #take(): SseFrame {
+  #tell(): void {
     const [held, isOversize] = [this.#held, this.#isOversize];
     const whole = new Uint8Array(isOversize ? 0 : this.#heldBytes);
     this.#held = [];
     this.#heldBytes = 0;
     this.#isOversize = false;
-    if (isOversize) return { kind: "oversize", limitBytes: this.#frameBytesMax };
+    if (isOversize) {
+      this.#listener.oversize(this.#frameBytesMax);
+      return;
+    }
     let at = 0;
     for (const piece of held) {
       whole.set(piece, at);
       at += piece.length;
     }
-    return { kind: "event", event: "", data: new TextDecoder().decode(whole) };
+    this.#listener.event("", new TextDecoder().decode(whole));
   }
 }

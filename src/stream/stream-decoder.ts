@@ -7,14 +7,14 @@
 import { lookUp } from "../core/index.ts";
 import { AnthropicMessagesReader } from "./anthropic-messages.ts";
 import type { Completion } from "./completion.ts";
-import { EventSink } from "./event-sink.ts";
+import { type EventListener, EventSink } from "./event-sink.ts";
 import { FrameTemplate } from "./frame-template.ts";
 import { GeminiReader } from "./gemini.ts";
 import { JsonArrayDecoder } from "./json-array-decoder.ts";
 import { isObject, type JsonObject } from "./json-object.ts";
 import { OpenAiChatReader } from "./openai-chat.ts";
 import { OpenAiResponsesReader } from "./openai-responses.ts";
-import { FRAME_BYTES_MAX, SseDecoder, type SseFrame } from "./sse-decoder.ts";
+import { FRAME_BYTES_MAX, type FrameListener, SseFrames } from "./sse-frames.ts";
 import type { StreamEvent } from "./stream-event.ts";
 import { type ToolCallLimits, ToolCalls } from "./tool-calls.ts";
 import { readWireError } from "./wire-error.ts";
@@ -29,6 +29,8 @@ export interface DecoderOptions extends ToolCallLimits {
   readonly frameBytesMax?: number;
   /** Shown each frame that is read, before its events are there. Default: nobody. */
   readonly tap?: FrameTap;
+  /** Takes the events as they come: `push` and `end` return none then. Not together with a tap. */
+  readonly listener?: EventListener;
 }
 
 /** For whoever has to keep what the canonical events do not tell, such as a provider's own fields. */
@@ -80,30 +82,40 @@ export function createDecoder<Format extends DecodableFormat>(
   return new FrameDecoder(format, options);
 }
 
-/** Bytes to frames. */
+/** Bytes to frames, which it tells a `FrameListener`. */
 interface Framing {
-  push(bytes: Uint8Array): readonly SseFrame[];
+  push(bytes: Uint8Array): void;
+  /** @returns size of what is unfinished. */
   end(): number;
+  /** Lines of the event that is being told; "" if they are not at hand. */
+  readonly frameText: string;
 }
 
-class FrameDecoder<Format extends DecodableFormat> implements StreamDecoder<Format> {
+class FrameDecoder<Format extends DecodableFormat> implements StreamDecoder<Format>, FrameListener {
   readonly format: Format;
   readonly #framing: Framing;
-  readonly #sink = new EventSink();
+  readonly #sink: EventSink;
   readonly #calls: ToolCalls;
   readonly #reader: FrameReader;
-  readonly #template = new FrameTemplate();
+  readonly #template: FrameTemplate;
   readonly #tap: FrameTap | undefined;
+  /** Nobody keeps what is said. */
+  readonly #isSilent: boolean;
   #hasEnded = false;
+  /** Of the read at hand. */
+  #atUs = 0;
 
   constructor(format: Format, options: DecoderOptions) {
     this.format = format;
     const frameBytesMax = options.frameBytesMax ?? FRAME_BYTES_MAX;
-    this.#framing =
-      format === "gemini" ? new JsonArrayDecoder(frameBytesMax) : new SseDecoder(frameBytesMax);
+    const Frames = format === "gemini" ? JsonArrayDecoder : SseFrames;
+    this.#framing = new Frames(frameBytesMax, this);
+    this.#sink = new EventSink(options.listener);
     this.#calls = new ToolCalls(this.#sink, options);
     this.#reader = new READERS[format](this.#sink, this.#calls);
+    this.#template = new FrameTemplate(frameBytesMax);
     this.#tap = options.tap;
+    this.#isSilent = options.listener !== undefined;
   }
 
   get completion(): Completion {
@@ -112,7 +124,8 @@ class FrameDecoder<Format extends DecodableFormat> implements StreamDecoder<Form
 
   push(bytes: Uint8Array, atUs: number): readonly StreamEvent[] {
     if (this.#hasEnded) return [];
-    for (const frame of this.#framing.push(bytes)) this.#read(frame, atUs);
+    this.#atUs = atUs;
+    this.#framing.push(bytes);
     return this.#sink.take();
   }
 
@@ -134,30 +147,52 @@ class FrameDecoder<Format extends DecodableFormat> implements StreamDecoder<Form
     return this.#sink.take();
   }
 
-  #read(frame: SseFrame, atUs: number): void {
-    const sink = this.#sink;
-    sink.nextFrame(atUs);
-    if (frame.kind === "comment") sink.emit({ type: "ping" });
-    else if (sink.tracker.isDone) sink.tracker.lateFrames += 1;
-    else if (frame.kind === "oversize") {
-      sink.emit({ type: "fault", code: "frame-size", detail: `over ${frame.limitBytes} bytes` });
-    } else this.#readEvent(frame);
+  skim(lines: string, at: number): number {
+    const template = this.#template;
+    let next = at;
+    for (let end = template.match(lines, at); end >= 0; end = template.match(lines, next)) {
+      this.#sink.nextFrame(this.#atUs);
+      if (this.#isSilent) this.#sink.say(template.type, template.textUnits);
+      else this.#emitText(template.text(lines));
+      next = end;
+    }
+    return next;
   }
 
-  #readEvent(frame: SseFrame & { kind: "event" }): void {
-    const sink = this.#sink;
-    const template = this.#template;
-    const text = template.match(frame);
-    if (text !== undefined) {
-      this.#tap?.text(template.choice, text);
-      sink.emit({ type: "text-delta", choice: template.choice, text });
-      return;
-    }
-    const before = sink.pending;
-    this.#readData(frame.data, frame.event);
-    const only = sink.onlySince(before);
-    if (only?.type === "text-delta") template.learn(frame, only);
-    else template.forget();
+  #emitText(text: string): void {
+    const { type, choice } = this.#template;
+    if (type === "text-delta") {
+      this.#tap?.text(choice, text);
+      this.#sink.emit({ type, choice, text });
+    } else this.#sink.emit({ type, choice, text, redacted: false });
+  }
+
+  comment(): void {
+    this.#sink.nextFrame(this.#atUs);
+    this.#sink.emit({ type: "ping" });
+  }
+
+  oversize(limitBytes: number): void {
+    if (!this.#begins()) return;
+    this.#sink.emit({ type: "fault", code: "frame-size", detail: `over ${limitBytes} bytes` });
+  }
+
+  event(name: string, data: string): void {
+    if (!this.#begins()) return;
+    this.#readData(data, name);
+    const only = this.#sink.onlyEvent;
+    // A tap is shown the frames of everything but text.
+    const isForTap = this.#tap !== undefined && only?.type !== "text-delta";
+    if (isForTap || !this.#template.canLearn(only)) this.#template.forget();
+    else this.#template.learn(this.#framing.frameText, only);
+  }
+
+  /** @returns whether the frame that begins is one to be read. */
+  #begins(): boolean {
+    const { tracker } = this.#sink;
+    this.#sink.nextFrame(this.#atUs);
+    if (tracker.isDone) tracker.lateFrames += 1;
+    return !tracker.isDone;
   }
 
   #readData(data: string, eventName: string): void {

@@ -10,6 +10,7 @@
  * A chunk is the output events of one wire frame, at the instant of the read that completed it; two in one read have a
  * gap of 0. What is undefined is null, never 0.
  */
+import type { Said } from "./frame-template.ts";
 import { STALL_MIN_US, type Stalls, stallThresholdUs } from "./stalls.ts";
 import { isOutput, isVisible, type StreamEvent } from "./stream-event.ts";
 import { spreadTokens } from "./token-spread.ts";
@@ -73,8 +74,8 @@ interface TokenCounts {
   readonly tokens: number;
   readonly source: NonNullable<StreamMetrics["tokensSource"]>;
   readonly spreadBy: NonNullable<StreamMetrics["spreadBy"]>;
-  /** One per kept chunk, then one for all others if there are any. */
-  readonly perChunk: readonly number[];
+  /** One per kept chunk, then one for all others if there are any; null if each chunk has one token, as most have. */
+  readonly perChunk: readonly number[] | null;
 }
 
 export class StreamTimeline {
@@ -123,10 +124,23 @@ export class StreamTimeline {
 
   /** @param events in order, each at the instant of its read; instants never decrease. */
   add(events: readonly StreamEvent[]): void {
-    for (const event of events) {
-      if (event.type === "usage") this.#addUsage(event.usage, event.frame);
-      else if (isOutput(event)) this.#addOutput(event);
+    for (const event of events) this.addEvent(event);
+  }
+
+  addEvent(event: StreamEvent): void {
+    if (event.type === "usage") this.#addUsage(event.usage, event.frame);
+    else if (isOutput(event)) {
+      if (event.type === "reasoning-delta") this.#hasReasoning = true;
+      const isFirstVisible = this.#firstVisibleUs === null && isVisible(event);
+      this.#addOutput(event.frame, event.atUs, this.#weightOf(event), isFirstVisible);
     }
+  }
+
+  /** In place of an event whose text is not at hand. @param units its size in UTF-16, which stands for its tokens. */
+  addSaid(type: Said, units: number, frame: number, atUs: number): void {
+    const isText = type === "text-delta";
+    if (!isText) this.#hasReasoning = true;
+    this.#addOutput(frame, atUs, units, isText && this.#firstVisibleUs === null);
   }
 
   /** The last byte has come, or the stream was given up. */
@@ -174,11 +188,9 @@ export class StreamTimeline {
     }
   }
 
-  #addOutput(event: StreamEvent): void {
-    if (event.frame !== this.#frame) this.#addChunk(event.frame, event.atUs);
-    if (event.type === "reasoning-delta") this.#hasReasoning = true;
-    if (this.#firstVisibleUs === null && isVisible(event)) this.#firstVisibleUs = event.atUs;
-    const weight = this.#weightOf(event);
+  #addOutput(frame: number, atUs: number, weight: number, isFirstVisible: boolean): void {
+    if (frame !== this.#frame) this.#addChunk(frame, atUs);
+    if (isFirstVisible) this.#firstVisibleUs = atUs;
     if (this.#chunks <= this.#chunksKeptMax) this.#weights[this.#chunks - 1]! += weight;
     else this.#otherWeight += weight;
   }
@@ -210,24 +222,39 @@ export class StreamTimeline {
 
   #tokenCounts(): TokenCounts | null {
     if (this.#chunks === 0) return null;
-    const weights = [...this.#weights];
-    const others = this.#chunks - weights.length;
-    if (others > 0) weights.push(this.#otherWeight);
-    const tokens = this.#reportedTokens();
     const byTokenizer = this.#countTokens !== undefined;
+    const tokens = this.#reportedTokens();
     if (tokens !== null) {
       const exact = this.#runningCounts(tokens);
       if (exact !== null) return { tokens, source: "usage", spreadBy: "usage", perChunk: exact };
       const spreadBy = byTokenizer ? "tokenizer" : "characters";
-      return { tokens, source: "usage", spreadBy, perChunk: spreadTokens(tokens, weights) };
+      return { tokens, source: "usage", spreadBy, perChunk: this.#spread(tokens) };
     }
     if (byTokenizer) {
-      const sum = Math.round(weights.reduce((before, weight) => before + weight, 0));
-      const perChunk = spreadTokens(sum, weights);
+      const kept = this.#weights.reduce((before, weight) => before + weight, 0);
+      const sum = Math.round(kept + this.#otherWeight);
+      const perChunk = this.#spread(sum);
       return { tokens: sum, source: "tokenizer", spreadBy: "tokenizer", perChunk };
     }
-    const perChunk = weights.map((_, chunk) => (chunk < this.#weights.length ? 1 : others));
+    const perChunk = this.#onePerChunk();
     return { tokens: this.#chunks, source: "chunks", spreadBy: "chunks", perChunk };
+  }
+
+  /** Of chunks that were not kept, whose tokens are counted together. */
+  get #others(): number {
+    return this.#chunks - this.#weights.length;
+  }
+
+  #onePerChunk(): readonly number[] | null {
+    if (this.#others === 0) return null;
+    return [...this.#weights.map(() => 1), this.#others];
+  }
+
+  #spread(tokens: number): readonly number[] | null {
+    const weights = this.#weights;
+    if (this.#others > 0) return spreadTokens(tokens, [...weights, this.#otherWeight]);
+    // As many as there are chunks: each has the one that it is owed.
+    return tokens === weights.length ? null : spreadTokens(tokens, weights);
   }
 
   /** The server's count of what was streamed, if it was given with or after the last chunk: earlier ones are no total. */
@@ -251,51 +278,71 @@ export class StreamTimeline {
 
   #tpotUs(counts: TokenCounts | null): number | null {
     if (counts === null || this.#firstUs === null) return null;
-    const later = counts.tokens - counts.perChunk[0]!;
+    const later = counts.tokens - firstOf(counts);
     return later < 1 ? null : Math.round((this.#lastUs - this.#firstUs) / later);
   }
 
   #itl(counts: TokenCounts | null): { itlUs: number[]; leftOut: number } {
-    const itlUs: number[] = [];
-    if (counts === null) return { itlUs, leftOut: 0 };
-    let carriedUs = 0;
-    for (const [i, gapUs] of this.#gapsUs.entries()) {
-      const tokens = counts.perChunk[i + 1]!;
-      carriedUs += gapUs;
-      // A chunk without a whole token passes its gap on to the next one.
-      if (tokens === 0) continue;
-      const kept = Math.min(tokens, this.#itlSamplesMax - itlUs.length);
-      const base = Math.floor(carriedUs / tokens);
-      const larger = carriedUs - base * tokens;
-      for (let k = 0; k < kept; k += 1) itlUs.push(k < larger ? base + 1 : base);
-      carriedUs = 0;
-    }
-    return { itlUs, leftOut: counts.tokens - counts.perChunk[0]! - itlUs.length };
+    if (counts === null) return { itlUs: [], leftOut: 0 };
+    const { perChunk } = counts;
+    const itlUs =
+      perChunk === null
+        ? this.#gapsUs.slice(0, this.#itlSamplesMax)
+        : sharedGaps(this.#gapsUs, perChunk, this.#itlSamplesMax);
+    return { itlUs, leftOut: counts.tokens - firstOf(counts) - itlUs.length };
   }
 
   #stalls(counts: TokenCounts | null): Stalls {
+    const worstGapUs = this.#worstGapUs < 0 ? null : this.#worstGapUs;
+    // No threshold is lower: in nearly all streams no gap has to be looked at, and no median to be found.
+    if (this.#worstGapUs <= STALL_MIN_US) {
+      return { count: 0, stalledUs: 0, worstGapUs, positions: [] };
+    }
     const thresholdUs = stallThresholdUs(this.#gapsUs);
-    const stalls: Stalls & { positions: number[] } = {
-      count: 0,
-      stalledUs: 0,
-      worstGapUs: this.#worstGapUs < 0 ? null : this.#worstGapUs,
-      positions: [],
-    };
+    const perChunk = counts?.perChunk ?? null;
+    const positions: number[] = [];
     let [count, stalledUs, before] = [0, 0, 0];
     for (const [i, gapUs] of this.#gapsUs.entries()) {
-      before += counts?.perChunk[i] ?? 0;
+      before += perChunk === null ? 1 : perChunk[i]!;
       if (gapUs <= thresholdUs) continue;
       count += 1;
       stalledUs += gapUs;
-      if (stalls.positions.length < POSITIONS_MAX) stalls.positions.push(before);
+      if (positions.length < POSITIONS_MAX) positions.push(before);
     }
     for (const gapUs of this.#lateLongGapsUs) {
       if (gapUs <= thresholdUs) continue;
       count += 1;
       stalledUs += gapUs;
     }
-    return { ...stalls, count, stalledUs };
+    return { count, stalledUs, worstGapUs, positions };
   }
+}
+
+/** Tokens of the first chunk. */
+function firstOf({ perChunk }: TokenCounts): number {
+  return perChunk === null ? 1 : perChunk[0]!;
+}
+
+/** A gap's time, shared by the tokens that came after it in whole µs. */
+function sharedGaps(
+  gapsUs: readonly number[],
+  perChunk: readonly number[],
+  samplesMax: number,
+): number[] {
+  const itlUs: number[] = [];
+  let carriedUs = 0;
+  for (let i = 0; i < gapsUs.length; i += 1) {
+    const tokens = perChunk[i + 1]!;
+    carriedUs += gapsUs[i]!;
+    // A chunk without a whole token passes its gap on to the next one.
+    if (tokens === 0) continue;
+    const kept = Math.min(tokens, samplesMax - itlUs.length);
+    const base = Math.floor(carriedUs / tokens);
+    const larger = carriedUs - base * tokens;
+    for (let k = 0; k < kept; k += 1) itlUs.push(k < larger ? base + 1 : base);
+    carriedUs = 0;
+  }
+  return itlUs;
 }
 
 function outputText(event: StreamEvent): string {

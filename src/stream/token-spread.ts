@@ -11,16 +11,15 @@
  *   as many tokens as chunks; without it a short word's gap would be counted into its neighbour's.
  */
 export function spreadTokens(total: number, weights: readonly number[]): number[] {
-  const sum = weights.reduce((before, weight) => before + weight, 0);
-  const exact = weights.map((weight) =>
-    sum === 0 ? total / weights.length : (total * weight) / sum,
-  );
-  const counts = exact.map(Math.floor);
-  const missing = total - counts.reduce((before, count) => before + count, 0);
-  const byRemainder = [...counts.keys()].sort(
-    (a, b) => exact[b]! - counts[b]! - (exact[a]! - counts[a]!) || a - b,
-  );
-  for (const chunk of byRemainder.slice(0, Math.max(0, missing))) counts[chunk]! += 1;
+  const exact = exactShares(total, weights);
+  const counts: number[] = [];
+  let missing = total;
+  for (let i = 0; i < exact.length; i += 1) {
+    const count = Math.floor(exact[i]!);
+    counts.push(count);
+    missing -= count;
+  }
+  if (missing > 0) giveByRemainder(counts, exact, missing);
   // A share just below a whole number may have been rounded up to it.
   if (missing < 0) counts[largest(counts)]! += missing;
   if (total >= counts.length) giveEachOne(counts);
@@ -29,9 +28,27 @@ export function spreadTokens(total: number, weights: readonly number[]): number[
   return counts;
 }
 
+function exactShares(total: number, weights: readonly number[]): Float64Array {
+  const shares = new Float64Array(weights.length);
+  let sum = 0;
+  for (let i = 0; i < weights.length; i += 1) sum += weights[i]!;
+  for (let i = 0; i < weights.length; i += 1) {
+    shares[i] = sum === 0 ? total / weights.length : (total * weights[i]!) / sum;
+  }
+  return shares;
+}
+
+/** One more to each of the `missing` largest remainders, the earlier one first where they are equal. */
+function giveByRemainder(counts: number[], exact: Float64Array, missing: number): void {
+  const left = exact.map((share, i) => share - counts[i]!);
+  const byRemainder = [...counts.keys()].sort((a, b) => left[b]! - left[a]! || a - b);
+  for (const chunk of byRemainder.slice(0, missing)) counts[chunk]! += 1;
+}
+
 /** Takes from those that have more than one, the largest first and each in turn, for those that have none. */
 function giveEachOne(counts: number[]): void {
   const without = [...counts.keys()].filter((chunk) => counts[chunk] === 0);
+  if (without.length === 0) return;
   const donors = [...counts.keys()].sort((a, b) => counts[b]! - counts[a]! || a - b);
   while (without.length > 0) {
     for (const donor of donors) {

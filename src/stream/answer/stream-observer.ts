@@ -1,5 +1,7 @@
 /** An event stream in a wire format that can be decoded: whether it was whole, how it gets on, and its times. */
 import type { Completion } from "../completion.ts";
+import type { EventListener } from "../event-sink.ts";
+import type { Said } from "../frame-template.ts";
 import { isThinkingAfter } from "../live-progress.ts";
 import { createDecoder, type DecodableFormat } from "../stream-decoder.ts";
 import {
@@ -24,7 +26,8 @@ export interface EventSource {
 /** Bounds memory, and the work at the end of a stream: about an hour of tokens at 30 a second. */
 const SAMPLES_MAX = 100_000;
 
-export class StreamObserver implements BodyObserver {
+/** It listens to its own decoder, which calls `event` and `said`; another source gives lists of events. */
+export class StreamObserver implements BodyObserver, EventListener {
   #source: EventSource;
   readonly #timeline: StreamTimeline;
   #ending: Ending | undefined;
@@ -47,7 +50,9 @@ export class StreamObserver implements BodyObserver {
    */
   constructor(source: EventSource | DecodableFormat, intendedUs: number, transcript?: Transcript) {
     this.transcript = transcript;
-    this.#source = typeof source === "string" ? createDecoder(source) : source;
+    // What is said is made into a text only where somebody keeps it.
+    const listening = transcript === undefined ? { listener: this } : {};
+    this.#source = typeof source === "string" ? createDecoder(source, listening) : source;
     this.#timeline = new StreamTimeline({
       intendedUs,
       chunksKeptMax: SAMPLES_MAX,
@@ -69,9 +74,7 @@ export class StreamObserver implements BodyObserver {
     this.hasVisible = false;
     if (this.#ending !== undefined) return;
     try {
-      const events = this.#source.push(bytes, nowUs);
-      this.#timeline.add(events);
-      for (const event of events) this.#note(event);
+      for (const event of this.#source.push(bytes, nowUs)) this.event(event);
     } catch {
       // A decoder does not throw; if one does, it must not take the stream with it.
       this.#ending = "unknown";
@@ -79,7 +82,8 @@ export class StreamObserver implements BodyObserver {
     }
   }
 
-  #note(event: StreamEvent): void {
+  event(event: StreamEvent): void {
+    this.#timeline.addEvent(event);
     this.transcript?.note(event);
     if (!isProgress(event)) return;
     this.hasProgress = true;
@@ -88,20 +92,28 @@ export class StreamObserver implements BodyObserver {
       return;
     }
     this.isThinking = isThinkingAfter(event, this.isThinking);
-    if (isOutput(event)) {
-      this.firstOutputUs ??= event.atUs;
-      this.hasOutput = true;
-      this.hasVisible ||= isVisible(event);
-      this.hasContent = true;
-    } else if (event.type === "finish" || event.type === "done") this.hasContent = true;
+    if (isOutput(event)) this.#putOut(event.atUs, isVisible(event));
+    else if (event.type === "finish" || event.type === "done") this.hasContent = true;
+  }
+
+  said(type: Said, units: number, frame: number, atUs: number): void {
+    this.#timeline.addSaid(type, units, frame, atUs);
+    this.hasProgress = true;
+    this.isThinking = type === "reasoning-delta";
+    this.#putOut(atUs, type === "text-delta");
+  }
+
+  #putOut(atUs: number, isVisible: boolean): void {
+    this.firstOutputUs ??= atUs;
+    this.hasOutput = true;
+    this.hasContent = true;
+    if (isVisible) this.hasVisible = true;
   }
 
   end(nowUs: number): Ending {
     if (this.#ending === undefined) {
-      const events = this.#source.end(nowUs);
-      this.#timeline.add(events);
+      for (const event of this.#source.end(nowUs)) this.event(event);
       this.#timeline.end(nowUs);
-      for (const event of events) this.#note(event);
       this.#ending = this.#readEnding();
     }
     return this.#ending;
