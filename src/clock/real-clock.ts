@@ -1,7 +1,11 @@
 /**
  * The host's time. Every timer is set from an absolute instant, since relative ones add up their rounding, and the clock
  * keeps count of how late its timers ran, so that a driver can report its own lag.
+ *
+ * All its alarms share one timer of the host, which is set for the soonest: Node keeps a list for each length of a wait,
+ * and waits that end at an instant have a new length each time, so that each would make and drop a list.
  */
+import { type Alarm, AlarmHeap, NOWHERE } from "./alarm-heap.ts";
 import { type Cancel, type Clock, type ScheduleOptions, TimerClock } from "./clock.ts";
 
 /** A host timer cannot wait longer than 2^31 − 1 ms; a later instant is reached in several waits. */
@@ -19,6 +23,11 @@ export class RealClock extends TimerClock {
   // CLOCK_MONOTONIC where the host shows it, which all processes of one host share; so stamps of a client and of a
   // server in another process can be compared.
   readonly #originUs: number = hostOriginUs();
+  readonly #alarms = new AlarmHeap();
+  #sequence = 0;
+  /** Wakes at `#hostUs` or before; kept when its alarm is gone. */
+  #host: ReturnType<typeof setTimeout> | undefined;
+  #hostUs = 0;
   #timers = 0;
   #lagSumUs = 0;
   #lagMaxUs = 0;
@@ -37,40 +46,85 @@ export class RealClock extends TimerClock {
   }
 
   at(atUs: number, run: () => void, options: ScheduleOptions = {}): Cancel {
-    let cancelled = false;
+    if (options.precise === true) return this.#atPrecisely(atUs, run);
+    this.#sequence += 1;
+    const alarm: Alarm = { atUs, sequence: this.#sequence, run, place: NOWHERE };
+    // What is due already must not wait for the next millisecond of the host's timers.
+    if (atUs <= this.nowUs()) {
+      const immediate = setImmediate(() => this.#run(alarm));
+      return () => clearImmediate(immediate);
+    }
+    this.#alarms.push(alarm);
+    this.#wait();
+    return () => {
+      this.#alarms.remove(alarm);
+      this.#wait();
+    };
+  }
+
+  /** Sees to it that the host wakes it for the next alarm, and does not stay up for none. */
+  #wait(): void {
+    const next = this.#alarms.peek();
+    if (next === undefined) {
+      this.#host?.unref();
+    } else if (this.#host === undefined || next.atUs < this.#hostUs) {
+      clearTimeout(this.#host);
+      const waitMs = Math.ceil((next.atUs - this.nowUs()) / 1_000);
+      this.#hostUs = next.atUs;
+      this.#host = setTimeout(this.#ring, Math.min(Math.max(waitMs, 0), LONGEST_WAIT_MS));
+    } else {
+      // One that was set for an alarm that is gone wakes too early, and sleeps on.
+      this.#host.ref();
+    }
+  }
+
+  readonly #ring = (): void => {
+    // Woken from elsewhere, there may still be one; two would breed more.
+    clearTimeout(this.#host);
+    this.#host = undefined;
+    try {
+      for (;;) {
+        const next = this.#alarms.peek();
+        if (next === undefined) break;
+        const leftUs = next.atUs - this.nowUs();
+        if (leftUs > 0) {
+          // The host may wake it a fraction of a millisecond early, and would then sleep for a whole one.
+          if (leftUs < 1_000) setImmediate(this.#ring);
+          break;
+        }
+        this.#alarms.remove(next);
+        this.#run(next);
+      }
+    } finally {
+      // Also after one that has thrown: the others are not to blame.
+      this.#wait();
+    }
+  };
+
+  #run({ atUs, run }: Alarm): void {
+    const lagUs = this.nowUs() - atUs;
+    this.#timers += 1;
+    this.#lagSumUs += lagUs;
+    if (lagUs > this.#lagMaxUs) this.#lagMaxUs = lagUs;
+    run();
+  }
+
+  #atPrecisely(atUs: number, run: () => void): Cancel {
     let timer: ReturnType<typeof setTimeout> | undefined;
     let immediate: ReturnType<typeof setImmediate> | undefined;
-    const precise = options.precise === true;
+    const alarm: Alarm = { atUs, sequence: 0, run, place: NOWHERE };
     const arm = (): void => {
       const leftUs = atUs - this.nowUs();
-      // What is due already must not wait for the next millisecond of the host's timers.
-      if (leftUs <= 0 || (precise && leftUs <= SPIN_US)) {
-        immediate = setImmediate(leftUs <= 0 ? fire : arm);
+      if (leftUs <= SPIN_US) {
+        immediate = setImmediate(leftUs <= 0 ? () => this.#run(alarm) : arm);
         return;
       }
-      const waitMs = precise ? Math.floor((leftUs - SPIN_US) / 1_000) : Math.ceil(leftUs / 1_000);
-      timer = setTimeout(
-        waitMs > LONGEST_WAIT_MS || precise ? arm : fire,
-        Math.min(Math.max(waitMs, 0), LONGEST_WAIT_MS),
-      );
-    };
-    const fire = (): void => {
-      if (cancelled) return;
-      const lagUs = this.nowUs() - atUs;
-      // The host may run a timer a fraction of a millisecond early; nothing may happen before its time.
-      if (lagUs < 0) {
-        immediate = setImmediate(fire);
-        return;
-      }
-      this.#timers += 1;
-      this.#lagSumUs += lagUs;
-      if (lagUs > this.#lagMaxUs) this.#lagMaxUs = lagUs;
-      run();
+      const waitMs = Math.floor((leftUs - SPIN_US) / 1_000);
+      timer = setTimeout(arm, Math.min(waitMs, LONGEST_WAIT_MS));
     };
     arm();
     return () => {
-      cancelled = true;
-      if (timer !== undefined) clearTimeout(timer);
+      clearTimeout(timer);
       if (immediate !== undefined) clearImmediate(immediate);
     };
   }
