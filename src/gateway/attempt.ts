@@ -123,7 +123,7 @@ export class Attempt implements ResponseSink {
   end(): void {
     if (this.#done) return;
     this.#reads();
-    this.#hand(() => {
+    try {
       this.#handHead();
       const last = this.#takeBytes();
       // The head may have made the client leave.
@@ -131,7 +131,9 @@ export class Attempt implements ResponseSink {
       this.#finish();
       this.#berth!.release();
       this.#sink.onEnd(last, this.#readUs);
-    });
+    } catch (thrown) {
+      this.#failLocal(toManxError(thrown));
+    }
   }
 
   /** Called once per chunk of the body, within one turn for all that one read brought. */
@@ -143,21 +145,15 @@ export class Attempt implements ResponseSink {
 
   readonly #handOn = (): void => {
     if (this.#done) return;
-    this.#hand(() => {
+    // Whatever goes wrong in here (Node refuses a header, say) ends this call and not the process.
+    try {
       this.#handHead();
       const bytes = this.#takeBytes();
       if (bytes !== undefined && !this.#done) this.#sink.onData(bytes, this.#readUs);
-    });
-  };
-
-  /** Whatever goes wrong in here (Node refuses a header, say) ends this call and not the process. */
-  #hand(run: () => void): void {
-    try {
-      run();
     } catch (thrown) {
       this.#failLocal(toManxError(thrown));
     }
-  }
+  };
 
   #handHead(): void {
     const head = this.#newHead;

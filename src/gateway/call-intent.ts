@@ -90,18 +90,10 @@ export class CallIntent {
     const isStream = (peek?.isStream ?? false) && route.reads !== null;
     const { deadlineUs, retries } = readTerms(headers, receivedUs, isStream);
     this.callerRetries = retries;
-    let mayRepeat: boolean | undefined;
-    this.call = {
-      inputTokens: promptTokensAbout(body.length),
-      isStream,
-      // The tools have to be read for it, so only once somebody asks.
-      get isRepeatable(): boolean {
-        mayRepeat ??= peek === undefined || isRepeatable(body, peek, route.name === "responses");
-        return mayRepeat;
-      },
-      receivedUs,
-      deadlineUs,
-    };
+    const readRepeatable = (): boolean =>
+      peek === undefined || isRepeatable(body, peek, route.name === "responses");
+    const inputTokens = promptTokensAbout(body.length);
+    this.call = new ReadCall({ inputTokens, isStream, receivedUs, deadlineUs }, readRepeatable);
   }
 
   /** undefined if the caller sets none. */
@@ -241,6 +233,30 @@ export class CallIntent {
     const span = this.#peek?.modelSpan;
     if (model === null || span === undefined) return body;
     return bufferOf(replaceModel(body, span, model));
+  }
+}
+
+/** A class, since V8 gives each object with a getter of its own a form of its own, at some microseconds a call. */
+class ReadCall implements CallRequest {
+  readonly inputTokens: number;
+  readonly isStream: boolean;
+  readonly receivedUs: number;
+  readonly deadlineUs: number;
+  readonly #readRepeatable: () => boolean;
+  #isRepeatable: boolean | undefined;
+
+  constructor(facts: Omit<CallRequest, "isRepeatable">, readRepeatable: () => boolean) {
+    this.inputTokens = facts.inputTokens;
+    this.isStream = facts.isStream;
+    this.receivedUs = facts.receivedUs;
+    this.deadlineUs = facts.deadlineUs;
+    this.#readRepeatable = readRepeatable;
+  }
+
+  /** The tools have to be read for it, so only once somebody asks. */
+  get isRepeatable(): boolean {
+    this.#isRepeatable ??= this.#readRepeatable();
+    return this.#isRepeatable;
   }
 }
 

@@ -12,6 +12,7 @@
 import { type Cancel, type Clock, DueTimer } from "../clock/index.ts";
 import { ManxError, toManxError } from "../core/index.ts";
 import {
+  type AnswerSoFar,
   type AttemptRecord,
   type BeginCause,
   Call,
@@ -29,7 +30,7 @@ import type { CallRunEvents } from "./call-run-events.ts";
 import { type Prefill, prefillOf } from "./continuation/index.ts";
 import { findHeader } from "./headers.ts";
 import type { Line } from "./model-routes.ts";
-import { Reception, type ReceptionEvents } from "./reception.ts";
+import { type CallWaits, Reception, type ReceptionEvents } from "./reception.ts";
 import {
   type AttemptMetrics,
   type AttemptSeen,
@@ -56,13 +57,10 @@ export interface CallRunOptions {
   readonly identity: CallIdentity | null;
   /** null: its attempts are in no figure. */
   readonly attempts: AttemptMetrics | null;
-  /** How long it has waited to be let in. */
-  readonly queuedUs: () => number;
-  /** How long the client has held the answer up so far. */
-  readonly heldUs: () => number;
+  readonly waits: CallWaits;
 }
 
-export class CallRun implements ReceptionEvents {
+export class CallRun implements ReceptionEvents, AnswerSoFar {
   readonly #intent: CallIntent;
   readonly #clock: Clock;
   readonly #options: CallRunOptions;
@@ -91,9 +89,7 @@ export class CallRun implements ReceptionEvents {
     this.#clock = clock;
     this.#events = events;
     this.#seen = new AttemptsSeen(intent.model.name, options.attempts);
-    this.#call = new Call(intent.call, intent.model.call, {
-      canContinue: () => this.#canContinue(),
-    });
+    this.#call = new Call(intent.call, intent.model.call, this);
     this.#timer = new DueTimer(clock, () => this.#obey(this.#call.advance(clock.nowUs())));
   }
 
@@ -143,11 +139,11 @@ export class CallRun implements ReceptionEvents {
   /** For the client's own timeline: what the gateway took, what the upstream took, and on which connection. */
   marks(number: number): string[] {
     const nowUs = this.#clock.nowUs();
-    const { readyUs, queuedUs } = this.#options;
+    const { readyUs, waits } = this.#options;
     const { records } = this;
     return timelineMarks({
       readyUs,
-      queuedUs: queuedUs(),
+      queuedUs: waits.queuedUs,
       firstBeganUs: records[0]?.beganUs ?? nowUs,
       beganUs: records[number]?.beganUs ?? nowUs,
       sentUs: records[number]?.sentUs ?? nowUs,
@@ -213,8 +209,8 @@ export class CallRun implements ReceptionEvents {
         keepsText: intent.mayContinue,
         ...(continues !== undefined && { continues }),
         receivedUs: this.#intent.call.receivedUs,
-        heldUs: this.#options.heldUs,
-        nowUs: () => this.#clock.nowUs(),
+        waits: this.#options.waits,
+        clock: this.#clock,
       },
       this,
     );
@@ -224,7 +220,7 @@ export class CallRun implements ReceptionEvents {
   }
 
   /** What the caller has is a text that another attempt can be given. */
-  #canContinue(): boolean {
+  canContinue(): boolean {
     const transcript = this.#winner?.reception.transcript;
     if (transcript?.canContinue !== true) return false;
     return this.#intent.canBePrefilled(transcript.tokens);

@@ -28,8 +28,8 @@ export class Delivery {
   readonly #format: StreamFormat | null;
   readonly #writeLimitUs: number;
   readonly #clock: Clock;
-  /** Runs while the client owes a read. */
-  readonly #timer: DueTimer;
+  /** Runs while the client owes a read; there once it has owed one. */
+  #timer: DueTimer | undefined;
   readonly #events: DeliveryEvents;
   #gate: LineGate<Buffer> | undefined;
   #blocked = false;
@@ -53,12 +53,7 @@ export class Delivery {
     this.#writeLimitUs = options.writeLimitUs;
     this.#clock = options.clock;
     this.#events = options.events;
-    this.#timer = new DueTimer(options.clock, () => {
-      this.#events.onStalled();
-      this.destroy();
-    });
     response.on("error", ignore);
-    response.on("drain", () => this.#onDrain());
     response.once("close", this.#onClose);
     // A pipelined request waits for its turn without a socket, and then is not told when that closes.
     if (response.socket === null) response.req.socket.once("close", this.#onClose);
@@ -89,6 +84,7 @@ export class Delivery {
     this.bytes += part.length;
     if (this.#response.write(part) || this.#blocked) return;
     this.#blocked = true;
+    this.#response.once("drain", this.#onDrain);
     this.#armWrite();
     this.#events.onBlocked();
   };
@@ -139,7 +135,12 @@ export class Delivery {
 
   #armWrite(): void {
     const limitUs = this.#writeLimitUs;
-    if (limitUs > 0) this.#timer.arm(this.#clock.nowUs() + limitUs);
+    if (limitUs <= 0) return;
+    this.#timer ??= new DueTimer(this.#clock, () => {
+      this.#events.onStalled();
+      this.destroy();
+    });
+    this.#timer.arm(this.#clock.nowUs() + limitUs);
   }
 
   /** The timer goes on: a client that never reads must not hold what is queued for ever. */
@@ -150,18 +151,18 @@ export class Delivery {
     }
   }
 
-  #onDrain(): void {
+  readonly #onDrain = (): void => {
     if (!this.#blocked || this.#closed) return;
     this.#blocked = false;
     if (this.#response.writableEnded) return;
-    this.#timer.stop();
+    this.#timer?.stop();
     this.#events.onDrained();
-  }
+  };
 
   readonly #onClose = (): void => {
     if (this.#closed) return;
     this.#closed = true;
-    this.#timer.stop();
+    this.#timer?.stop();
     this.#response.req.socket.off("close", this.#onClose);
     this.#events.onClosed();
   };

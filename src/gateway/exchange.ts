@@ -24,7 +24,7 @@ import type { AdmissionDesk, Ticket } from "./admission-desk.ts";
 import { CallIntent, type ClientRequest } from "./call-intent.ts";
 import { CallRun } from "./call-run.ts";
 import type { FailureFacts } from "./call-run-events.ts";
-import { Delivery } from "./delivery.ts";
+import { Delivery, type DeliveryEvents } from "./delivery.ts";
 import { type EarlyEnd, ownEnd, upstreamEnd } from "./early-end.ts";
 import {
   credentialsIn,
@@ -67,7 +67,7 @@ export interface Arrival {
   readonly client: string | undefined;
 }
 
-export class Exchange implements GuardedSide {
+export class Exchange implements GuardedSide, DeliveryEvents {
   readonly #context: ExchangeContext;
   readonly #arrival: Arrival;
   readonly #delivery: Delivery;
@@ -102,12 +102,7 @@ export class Exchange implements GuardedSide {
       format: arrival.route.reads,
       writeLimitUs: context.limits.writeUs,
       clock: context.clock,
-      events: {
-        onBlocked: () => this.#hold(),
-        onDrained: () => this.#release(),
-        onStalled: () => this.#settle("client_stalled"),
-        onClosed: () => this.#close(),
-      },
+      events: this,
     });
   }
 
@@ -132,10 +127,9 @@ export class Exchange implements GuardedSide {
     this.#intent = intent;
     seeing.modelKnown(intent.model.name);
     visitor.reserve(intent.modelName, intent.call.inputTokens, intent.outputTokensMax ?? 0);
-    const { readyUs } = notes;
-    const [queuedUs, heldUs] = [() => notes.queuedUs, () => notes.heldUs];
     const attempts = identity.isWarmUp === true ? null : seeing.attempts;
-    const options = { intent, clock, readyUs, identity, attempts, queuedUs, heldUs };
+    const { readyUs } = notes;
+    const options = { intent, clock, readyUs, identity, attempts, waits: notes };
     const plan = this.#context.guards?.planFor(intent.model.name, route) ?? null;
     this.#guard = plan === null ? undefined : this.#guardedBy(plan, request);
     this.#run = new CallRun(options, this.#guard ?? this);
@@ -299,14 +293,18 @@ export class Exchange implements GuardedSide {
     this.#delivery.end(body);
   }
 
-  #hold(): void {
+  onBlocked(): void {
     this.#notes.hold(this.#context.clock.nowUs());
     this.#run?.pause();
   }
 
-  #release(): void {
+  onDrained(): void {
     this.#notes.release(this.#context.clock.nowUs());
     this.#run?.resume();
+  }
+
+  onStalled(): void {
+    this.#settle("client_stalled");
   }
 
   /** The first outcome counts. */
@@ -314,7 +312,7 @@ export class Exchange implements GuardedSide {
     this.#notes.settle(outcome, this.#context.clock.nowUs(), error?.code);
   }
 
-  #close(): void {
+  onClosed(): void {
     this.#settle("client_cancelled");
     this.#giveUp();
     if (this.#guard !== undefined) {

@@ -99,7 +99,7 @@ export class Front {
     if (this.#leaving) response.shouldKeepAlive = false;
     if (method === "GET" && this.#answerItself(url, response)) return;
     const identity = this.#context.seeing.identify(request.headers);
-    const client = request.socket.remoteAddress?.replace(MAPPED_IPV4, "");
+    const client = this.#clientOf(request);
     let arrival: Arrival;
     let body: number;
     try {
@@ -186,6 +186,12 @@ export class Front {
       (thrown: unknown) => sendError(response, toManxError(thrown)),
     );
     return true;
+  }
+
+  /** undefined if nobody asks, which spares most gateways a look at the socket. */
+  #clientOf({ socket }: IncomingMessage): string | undefined {
+    const { showsClient } = this.#context.seeing;
+    return showsClient ? socket.remoteAddress?.replace(MAPPED_IPV4, "") : undefined;
   }
 
   /** @throws MANX_UNAUTHENTICATED, MANX_FORBIDDEN */

@@ -13,6 +13,7 @@
  * Bounded: what is held is at most HELD_BYTES_MAX; more means that it is delivered. An answer that has to be translated as
  * a whole may be WHOLE_BYTES_MAX.
  */
+import type { Clock } from "../clock/index.ts";
 import { ManxError, toManxError } from "../core/index.ts";
 import { incompleteError } from "../policy/index.ts";
 import {
@@ -56,15 +57,22 @@ export interface ReceptionEvents {
   fault(attempt: number, fault: Fault, nowUs: number): void;
 }
 
+/** Times of a call that are not its upstream's, in µs so far. */
+export interface CallWaits {
+  /** It has waited to be let in. */
+  readonly queuedUs: number;
+  /** The client has held the answer up. */
+  readonly heldUs: number;
+}
+
 export interface ReceptionOptions {
   readonly attempt: number;
   /** How its event stream is read; null if no decoder knows it. */
   readonly format: StreamFormat | null;
   readonly translation: Translation | null;
   readonly receivedUs: number;
-  /** How long the caller has held the answer up so far, in µs: time that is not the upstream's. */
-  readonly heldUs: () => number;
-  readonly nowUs: () => number;
+  readonly waits: CallWaits;
+  readonly clock: Clock;
   /** Its text may have to be gone on with: it is kept, and goes out in whole frames. */
   readonly keepsText: boolean;
   /** The answer whose rest this is. */
@@ -231,7 +239,7 @@ export class Reception implements AttemptSink {
       if (this.#heldBytes > HELD_BYTES_MAX) this.#events.refused(attempt, nowUs);
       return;
     }
-    const observer = this.#observe(chunk, nowUs - this.#options.heldUs(), nowUs);
+    const observer = this.#observe(chunk, nowUs - this.#options.waits.heldUs, nowUs);
     this.#hold(this.#translating?.take() ?? chunk);
     if (observer?.error !== undefined && !observer.hasContent) {
       this.#events.errorInBand(attempt, observer.error, nowUs);
@@ -253,7 +261,7 @@ export class Reception implements AttemptSink {
 
   #passThrough(chunk: Buffer, nowUs: number): void {
     // Its time is read before it is written: a write may begin a time that does not count.
-    const atUs = nowUs - this.#options.heldUs();
+    const atUs = nowUs - this.#options.waits.heldUs;
     if (this.#translating === undefined) {
       this.#events.bytes(chunk);
       this.#observe(chunk, atUs, nowUs);
@@ -281,7 +289,7 @@ export class Reception implements AttemptSink {
       this.#events.refused(attempt, nowUs);
       return;
     }
-    const atUs = nowUs - this.#options.heldUs();
+    const atUs = nowUs - this.#options.waits.heldUs;
     if (last !== undefined) this.#observer?.push(last, atUs);
     const ending = this.#observer?.end(atUs) ?? "unknown";
     const rest = this.#translating?.take() ?? last;
@@ -349,15 +357,16 @@ export class Reception implements AttemptSink {
   }
 
   onFault(fault: Fault): void {
-    const { attempt, nowUs, heldUs } = this.#options;
-    const ending = this.#observer?.end(nowUs() - heldUs()) ?? "unknown";
+    const { attempt, clock, waits } = this.#options;
+    const nowUs = clock.nowUs();
+    const ending = this.#observer?.end(nowUs - waits.heldUs) ?? "unknown";
     const rest = this.#translating?.take();
     if (rest !== undefined && rest.length > 0) this.#pass(rest);
     // What is cut after it was whole, or after an error that the upstream told itself, lacks nothing.
-    if (ending === "incomplete" || ending === "unknown") this.#breakOff(fault, nowUs());
+    if (ending === "incomplete" || ending === "unknown") this.#breakOff(fault, nowUs);
     else if (this.#isDelivered) {
-      this.#events.complete(attempt, this.#whole(ending), undefined, nowUs());
-    } else this.#endHeld(ending, nowUs());
+      this.#events.complete(attempt, this.#whole(ending), undefined, nowUs);
+    } else this.#endHeld(ending, nowUs);
   }
 
   /** What the model has said is the caller's, whether or not the break came in the same read. */

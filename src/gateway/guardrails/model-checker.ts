@@ -70,10 +70,8 @@ export class ModelChecker implements Checker {
       },
       { routes, via, receivedUs, wallMs: clock.wallMs(), hidesKey: caller.hidesKey },
     );
-    const nothing = (): number => 0;
-    const waits = { queuedUs: nothing, heldUs: nothing };
     const from = { readyUs: receivedUs, identity: null, attempts: null };
-    const options = { intent, clock, ...from, ...waits };
+    const options = { intent, clock, ...from, waits: { queuedUs: 0, heldUs: 0 } };
     const run = new CallRun(options, new Judgement(done));
     run.start();
     return run;

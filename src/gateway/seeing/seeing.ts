@@ -75,6 +75,11 @@ export class Seeing {
     this.#loop = addProcessMetrics(page, options.clock);
   }
 
+  /** Whether anything that is written says where a request came from. */
+  get showsClient(): boolean {
+    return this.#log !== undefined && this.#config.log.client;
+  }
+
   get inFlight(): number {
     return this.#inFlight;
   }

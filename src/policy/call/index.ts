@@ -16,6 +16,7 @@ export {
   type StallPolicy,
 } from "./call-policy.ts";
 export type { CallRequest, CallRoute } from "./call-request.ts";
+export type { AnswerSoFar } from "./continuation.ts";
 export { type Failure, type FailureKind, isSilence, plainFailure } from "./failure.ts";
 export { HedgeGovernor, type HedgeRefusal } from "./hedge-governor.ts";
 export {
