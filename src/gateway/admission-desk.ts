@@ -78,13 +78,13 @@ export class AdmissionDesk {
 
   finish(id: number, outcome: Outcome): void {
     const more = this.#giveBack(id, outcome.inputTokens + outcome.outputTokens);
-    this.#tell([...this.#admission.finish(id, outcome, this.#clock.nowUs()), ...more]);
+    this.#tell(this.#admission.finish(id, outcome, this.#clock.nowUs()), more);
   }
 
   cancel(id: number): void {
     this.#entered.delete(id);
     const more = this.#giveBack(id);
-    this.#tell([...this.#admission.cancel(id, this.#clock.nowUs()), ...more]);
+    this.#tell(this.#admission.cancel(id, this.#clock.nowUs()), more);
   }
 
   snapshot(): AdmissionSnapshot {
@@ -96,13 +96,16 @@ export class AdmissionDesk {
     if (this.#entered.size === 0) this.#timer.stop();
   }
 
-  #tell(decisions: readonly Decision[]): void {
-    for (const decision of decisions) {
-      if (decision.kind === "queue") continue;
-      if (decision.kind === "admit") this.#admit(decision);
-      else this.#take(decision.id)?.waiting.refused(decision);
-    }
+  #tell(decisions: readonly Decision[], more: readonly Decision[] = NONE): void {
+    for (const decision of decisions) this.#tellOne(decision);
+    for (const decision of more) this.#tellOne(decision);
     this.#timer.arm(this.#admission.nextDueUs);
+  }
+
+  #tellOne(decision: Decision): void {
+    if (decision.kind === "queue") return;
+    if (decision.kind === "admit") this.#admit(decision);
+    else this.#take(decision.id)?.waiting.refused(decision);
   }
 
   #admit({ id, lane, tokens }: Admitted): void {
@@ -131,8 +134,8 @@ export class AdmissionDesk {
   #giveBack(id: number, tokens?: number): readonly Decision[] {
     const tenant = this.#tenants.get(id);
     this.#tenants.delete(id);
-    if (tenant === undefined || this.#gate?.end(id, tokens) !== true) return [];
-    if (!this.#outOfPlaces.delete(tenant)) return [];
+    if (tenant === undefined || this.#gate?.end(id, tokens) !== true) return NONE;
+    if (!this.#outOfPlaces.delete(tenant)) return NONE;
     return this.#admission.undefer(tenant, this.#clock.nowUs());
   }
 
@@ -142,6 +145,8 @@ export class AdmissionDesk {
     return entered;
   }
 }
+
+const NONE: readonly Decision[] = [];
 
 function isLimited({ concurrencyMax, tokensPerMinute }: TenantLimits): boolean {
   return Number.isFinite(concurrencyMax) || Number.isFinite(tokensPerMinute);

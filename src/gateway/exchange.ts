@@ -373,7 +373,9 @@ export class Exchange implements GuardedSide, DeliveryEvents {
     }
     const used = this.#used(intent);
     visitor.settle(used);
-    this.#ticket?.finish({ ...used, ttftUs: undefined, ok: !OVERLOADED.has(this.#notes.outcome!) });
+    const { inputTokens, outputTokens } = used;
+    const ok = !OVERLOADED.has(this.#notes.outcome!);
+    this.#ticket?.finish({ inputTokens, outputTokens, ttftUs: undefined, ok });
   }
 
   /** As the upstream counted; where it did not say, about as many as there are bytes for. */

@@ -70,6 +70,8 @@ export class SizePredictor {
   readonly #routesMax: number;
   /** In the order of last record. */
   readonly #routes = new Map<string, RouteHistory>();
+  /** The last of them. */
+  #newest: string | undefined;
 
   constructor(options: SizePredictorOptions = {}) {
     this.#quantile = options.quantile ?? 0.9;
@@ -98,8 +100,12 @@ export class SizePredictor {
         this.#routes.delete(this.#routes.keys().next().value!);
       }
       history = new RouteHistory(this.#quantile);
-    } else this.#routes.delete(route);
-    this.#routes.set(route, history);
+      this.#routes.set(route, history);
+    } else if (route !== this.#newest) {
+      this.#routes.delete(route);
+      this.#routes.set(route, history);
+    }
+    this.#newest = route;
     history.record(outputTokens);
   }
 }
