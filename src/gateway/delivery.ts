@@ -32,6 +32,8 @@ export class Delivery {
   #timer: DueTimer | undefined;
   readonly #events: DeliveryEvents;
   #gate: LineGate<Buffer> | undefined;
+  /** Of a stream of the responses API: what holds the number of its last event. */
+  #said: Buffer | undefined;
   #blocked = false;
   #closed = false;
   /** Bytes of the body that were handed to the socket. */
@@ -82,6 +84,7 @@ export class Delivery {
 
   readonly #write = (part: Buffer): void => {
     this.bytes += part.length;
+    if (this.#format === "openai-responses" && part.includes(NUMBER)) this.#said = part;
     if (this.#response.write(part) || this.#blocked) return;
     this.#blocked = true;
     this.#response.once("drain", this.#onDrain);
@@ -120,7 +123,7 @@ export class Delivery {
       return;
     }
     this.#gate.drop();
-    const event = errorEvent(end, this.#dialect, this.#format);
+    const event = errorEvent(end, this.#dialect, this.#format, this.#said);
     this.bytes += event.length;
     this.#finish(event);
   }
@@ -167,5 +170,8 @@ export class Delivery {
     this.#events.onClosed();
   };
 }
+
+/** Comments and the empty lines behind events have none. */
+const NUMBER = "sequence_number";
 
 function ignore(): void {}

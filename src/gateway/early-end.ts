@@ -56,11 +56,15 @@ export function answerEnd(response: ServerResponse, { status, body, headers }: E
   sendJson(response, status, body, headers);
 }
 
-/** @param format of the stream; null if no decoder knows it. */
+/**
+ * @param format of the stream; null if no decoder knows it.
+ * @param said the last bytes that the client has got, where they are known.
+ */
 export function errorEvent(
   { body }: EarlyEnd,
   dialect: ErrorDialect,
   format: StreamFormat | null,
+  said?: Buffer,
 ): Buffer {
-  return Buffer.from(errorFrame(body, dialect, format));
+  return Buffer.from(errorFrame(body, dialect, format, said));
 }

@@ -42,7 +42,7 @@ const S_IN_MS = 1_000;
 export function expectedOf(cell: FaultCell): Verdict {
   const { fault, phase, isStream, hasSpare, caller, api } = cell;
   if (caller !== api && fault.translated !== undefined) return fault.translated;
-  const isAfterContent = isStream && phase === "after";
+  const isAfterContent = isStream && (phase === "after" || phase === "tool");
   const alone = fault.alone ?? (isAfterContent ? "in-band" : "status");
   if (!hasSpare) return alone;
   if (fault.withSpare !== undefined) return fault.withSpare;
@@ -56,7 +56,12 @@ export function titleOf({ fault, phase, isStream, caller, api, hasSpare }: Fault
   return `${fault.name}${where}, ${mode}, ${way}, ${hasSpare ? "a spare" : "alone"}`;
 }
 
-const PHASES = { head: "at once", before: "before content", after: "after content" };
+const PHASES = {
+  head: "at once",
+  before: "before content",
+  after: "after content",
+  tool: "within a tool call",
+};
 
 export async function playCell(cell: FaultCell): Promise<CellResult> {
   const world = await makeWorld(cell);
@@ -220,7 +225,8 @@ function configOf(
     },
   });
   const [first] = base.upstreams as [UpstreamConfig];
-  const bad = { ...first, name: "bad", format: api, tls: { caPath, serverName: null } };
+  const format = api === "anthropic" ? ("anthropic" as const) : ("openai" as const);
+  const bad = { ...first, name: "bad", format, tls: { caPath, serverName: null } };
   const upstreams: UpstreamConfig[] = [bad];
   if (spareUrl !== undefined) upstreams.push({ ...bad, name: "spare", urls: [spareUrl] });
   const targets = upstreams.map(({ name: upstream }, order) => {

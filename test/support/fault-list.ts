@@ -15,8 +15,17 @@ const BOTH = ["stream", "whole"] as const;
 const STREAM = ["stream"] as const;
 const WHOLE = ["whole"] as const;
 const ANY_PHASE = ["head", "before", "after"] as const;
+/** Half a call is no text: it cannot be gone on with, and nobody may run it. */
+const ANY_OR_TOOL = [...ANY_PHASE, "tool"] as const;
 const HEAD = ["head"] as const;
 const WITHIN = ["before", "after"] as const;
+const WITHIN_OR_TOOL = [...WITHIN, "tool"] as const;
+/** For a frame with a name, where the API names its frames. */
+const NAMED: Readonly<Record<UpstreamApi, string>> = {
+  openai: "",
+  responses: "event: response.output_text.delta\n",
+  anthropic: "event: content_block_delta\n",
+};
 /** What needs no limit to be seen. */
 const AT_ONCE_MS = 50;
 
@@ -59,7 +68,7 @@ function repeated(count: number, gapMs: number, step: (wire: StreamWire) => Step
 
 const BREAKS: Fault[] = (["fin", "rst"] as const).map((end) => ({
   name: `cut by ${end.toUpperCase()}`,
-  phases: ANY_PHASE,
+  phases: ANY_OR_TOOL,
   modes: BOTH,
   steps: then({ afterMs: 10, end }),
   limitMs: AT_ONCE_MS,
@@ -68,21 +77,21 @@ const BREAKS: Fault[] = (["fin", "rst"] as const).map((end) => ({
 const SILENCES: Fault[] = [
   {
     name: "silence",
-    phases: ANY_PHASE,
+    phases: ANY_OR_TOOL,
     modes: BOTH,
     steps: then(),
     limitMs: MATRIX_LIMITS_MS.firstContent,
   },
   {
     name: "pings alone",
-    phases: WITHIN,
+    phases: WITHIN_OR_TOOL,
     modes: STREAM,
     steps: repeated(60, 100, ({ ping }) => chunked(ping)),
     limitMs: MATRIX_LIMITS_MS.firstContent,
   },
   {
     name: "a line that drips without end",
-    phases: WITHIN,
+    phases: WITHIN_OR_TOOL,
     modes: STREAM,
     steps: repeated(60, 100, () => chunked("d")),
     limitMs: MATRIX_LIMITS_MS.firstContent,
@@ -131,9 +140,7 @@ const GARBAGE: Fault[] = [
     name: "a frame that is no JSON",
     phases: WITHIN,
     modes: STREAM,
-    steps: amid(
-      (api) => `${api === "openai" ? "" : "event: content_block_delta\n"}data: {"cho\n\n`,
-    ),
+    steps: amid((api) => `${NAMED[api]}data: {"cho\n\n`),
     alone: "passed",
     withSpare: "passed",
     translated: "in-band",

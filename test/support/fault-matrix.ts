@@ -2,11 +2,14 @@
 import type { Fault } from "./fault.ts";
 import { type CellResult, type FaultCell, playCell } from "./fault-cell.ts";
 import { FAULTS } from "./fault-list.ts";
+import type { FaultPhase } from "./fault-wire.ts";
 
 const WAYS = [
   { caller: "openai", api: "openai" },
+  { caller: "responses", api: "responses" },
   { caller: "anthropic", api: "anthropic" },
   { caller: "openai", api: "anthropic" },
+  { caller: "responses", api: "anthropic" },
   { caller: "anthropic", api: "openai" },
 ] as const;
 
@@ -21,15 +24,27 @@ function pointsOf(fault: Fault): Point[] {
   return fault.modes.flatMap((mode) =>
     fault.phases
       // A whole answer is held until it is whole: it has no "after content".
-      .filter((phase) => mode === "stream" || phase !== "after" || fault.phases.length === 1)
+      .filter((phase) => mode === "stream" || !isLate(phase) || fault.phases.length === 1)
       .map((phase) => ({ phase, isStream: mode === "stream" })),
   );
+}
+
+function isLate(phase: FaultPhase): boolean {
+  return phase === "after" || phase === "tool";
 }
 
 function cellsAt(fault: Fault, point: Point): FaultCell[] {
   // What does no harm needs no spare to show it.
   const spares = fault.alone === "whole" && fault.passes !== true ? [false] : [false, true];
   return WAYS.flatMap((way) => spares.map((hasSpare) => ({ fault, ...point, ...way, hasSpare })));
+}
+
+/** Streams of the responses API that break off after content: they are not gone on with, so the caller must be told. */
+export function responsesCells(): FaultCell[] {
+  return allCells().filter(
+    ({ caller, phase, hasSpare, isStream }) =>
+      caller === "responses" && isLate(phase) && isStream && !hasSpare,
+  );
 }
 
 /** One cell for each fault, phase and spare; mode and way take turns. */

@@ -1,4 +1,5 @@
 /** One answer, "Hello you", in each format that an upstream speaks: in pieces between which a fault can strike. */
+import { responsesWire, wholeResponse } from "./fault-wire-responses.ts";
 import {
   anthropicEvent,
   CHAT_DONE,
@@ -11,7 +12,8 @@ import {
   type Step,
 } from "./replay-server.ts";
 
-export type UpstreamApi = "openai" | "anthropic";
+/** `openai` is chat completions. */
+export type UpstreamApi = "openai" | "responses" | "anthropic";
 
 /** How far an upstream has come when it fails. */
 export type FaultPhase =
@@ -20,10 +22,13 @@ export type FaultPhase =
   /** A head, and what says nothing yet. */
   | "before"
   /** The first half of the text. */
-  | "after";
+  | "after"
+  /** Half of a tool call. */
+  | "tool";
 
 export const FULL_TEXT = "Hello you";
 export const FIRST_TEXT = "Hello ";
+const SECOND_TEXT = "you";
 
 export interface StreamWire {
   /** Nothing of it is content. */
@@ -32,6 +37,8 @@ export interface StreamWire {
   readonly second: string;
   /** Finish reason and terminal frame. */
   readonly ending: string;
+  /** Follows the preamble, and has no end. */
+  readonly toolCall: string;
   readonly error: string;
   readonly ping: string;
 }
@@ -43,11 +50,19 @@ function chatRole(): string {
   return `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [choice] })}\n\n`;
 }
 
+function chatToolCall(): string {
+  const call = { index: 0, id: "call_1", type: "function" };
+  const tool_calls = [{ ...call, function: { name: "look", arguments: '{"place":"Os' } }];
+  const choices = [{ index: 0, delta: { tool_calls }, finish_reason: null }];
+  return `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices })}\n\n`;
+}
+
 const CHAT: StreamWire = {
   preamble: chatRole(),
   first: chatText(FIRST_TEXT),
-  second: chatText("you"),
+  second: chatText(SECOND_TEXT),
   ending: chatText("", "stop") + CHAT_DONE,
+  toolCall: chatToolCall(),
   error: `data: ${JSON.stringify({ error: { ...ERROR, code: 529 } })}\n\n`,
   ping: ": keep-alive\n\n",
 };
@@ -74,7 +89,7 @@ const MESSAGES: StreamWire = {
     }) +
     anthropicEvent("content_block_start", { index: 0, content_block: { type: "text", text: "" } }),
   first: messageDelta(FIRST_TEXT),
-  second: messageDelta("you"),
+  second: messageDelta(SECOND_TEXT),
   ending:
     anthropicEvent("content_block_stop", { index: 0 }) +
     anthropicEvent("message_delta", {
@@ -82,6 +97,16 @@ const MESSAGES: StreamWire = {
       usage: { output_tokens: 2 },
     }) +
     anthropicEvent("message_stop", {}),
+  toolCall:
+    anthropicEvent("content_block_stop", { index: 0 }) +
+    anthropicEvent("content_block_start", {
+      index: 1,
+      content_block: { type: "tool_use", id: "call_1", name: "look", input: {} },
+    }) +
+    anthropicEvent("content_block_delta", {
+      index: 1,
+      delta: { type: "input_json_delta", partial_json: '{"place":"Os' },
+    }),
   error: anthropicEvent("error", { error: ERROR }),
   ping: anthropicEvent("ping", {}),
 };
@@ -97,19 +122,31 @@ const COMPLETION = {
   usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
 };
 
+const STREAMS: Readonly<Record<UpstreamApi, StreamWire>> = {
+  openai: CHAT,
+  responses: responsesWire(FIRST_TEXT, SECOND_TEXT),
+  anthropic: MESSAGES,
+};
+
+const ANSWERS: Readonly<Record<UpstreamApi, object>> = {
+  openai: COMPLETION,
+  responses: wholeResponse(FULL_TEXT),
+  anthropic: MESSAGE,
+};
+
 export function streamWire(api: UpstreamApi): StreamWire {
-  return api === "openai" ? CHAT : MESSAGES;
+  return STREAMS[api];
 }
 
 export function wholeAnswer(api: UpstreamApi): object {
-  return api === "openai" ? COMPLETION : MESSAGE;
+  return ANSWERS[api];
 }
 
 /** An error as the API's own servers write it. */
 export function refusalBody(api: UpstreamApi): object {
-  return api === "openai"
-    ? { error: { ...ERROR, code: null, param: null } }
-    : { type: "error", error: ERROR };
+  return api === "anthropic"
+    ? { type: "error", error: ERROR }
+    : { error: { ...ERROR, code: null, param: null } };
 }
 
 /** All is well. */
@@ -124,8 +161,9 @@ export function wholeSteps(api: UpstreamApi, isStream: boolean): Step[] {
 export function stepsUntil(api: UpstreamApi, isStream: boolean, phase: FaultPhase): Step[] {
   if (phase === "head") return [];
   if (isStream) {
-    const { preamble, first } = streamWire(api);
-    const said = phase === "after" ? preamble + first : preamble;
+    const { preamble, first, toolCall } = streamWire(api);
+    const more = phase === "after" ? first : phase === "tool" ? toolCall : "";
+    const said = preamble + more;
     return [{ bytes: EVENT_STREAM_HEAD }, { bytes: chunk(said), afterMs: 5 }];
   }
   const body = JSON.stringify(wholeAnswer(api));

@@ -8,6 +8,8 @@
 import { Fifo } from "../../core/index.ts";
 import { LineGate } from "../../stream/index.ts";
 
+const COLON = 0x3a;
+
 export interface BodyEvents {
   /** The caller waits for more. */
   onWanted(): void;
@@ -19,6 +21,8 @@ export class AnswerBody {
   readonly stream: ReadableStream<Uint8Array>;
   readonly #gate: LineGate<Uint8Array> | undefined;
   #queue = new Fifo<Uint8Array>();
+  /** The newest part that is more than a comment or the empty line behind an event. */
+  #said: Uint8Array | undefined;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   #end: { readonly error?: unknown } | undefined;
   #isClosed = false;
@@ -61,18 +65,19 @@ export class AnswerBody {
     this.#flush();
   }
 
-  /** @param frame an event that tells of the error; undefined for none. */
-  fail(error: unknown, frame?: Uint8Array): void {
+  /** @param frame an event that tells of the error, from the last bytes before it; undefined for none. */
+  fail(error: unknown, frame?: (said: Uint8Array | undefined) => Uint8Array): void {
     if (this.#end !== undefined) return;
     // The half line of a stream that was cut is nothing.
     this.#gate?.drop();
-    if (frame !== undefined && this.#gate?.atLineEnd === true) this.#queue.push(frame);
+    if (frame !== undefined && this.#gate?.atLineEnd === true) this.#queue.push(frame(this.#said));
     this.#end = { error };
     this.#flush();
   }
 
   readonly #keep = (part: Uint8Array): void => {
     this.#queue.push(part);
+    if (part.length > 4 && part[0] !== COLON) this.#said = part;
   };
 
   #flush(): void {

@@ -274,7 +274,7 @@ export class FetchCall implements AnswerEvents, BodyEvents {
     const error = finalError(failure, this.#fault, this.#policy.timeouts);
     this.#options.book.noteEnds(this.#call.records);
     if (this.#body !== undefined) {
-      this.#body.fail(error, failureFrame(error, request.wire));
+      this.#body.fail(error, (said) => failureFrame(error, request.wire, said));
       this.#close("failed", nowUs, error);
       return;
     }

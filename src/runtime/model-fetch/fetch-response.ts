@@ -71,9 +71,13 @@ export function failureResponse(parts: FailureParts): Response {
   return new Response(JSON.stringify(body), { status, headers });
 }
 
-/** The event that tells, within a stream, that it has broken off. */
-export function failureFrame(error: ManxError, { dialect, format }: ModelWire): Uint8Array {
-  return encoder.encode(errorFrame(errorBody(error, dialect), dialect, format));
+/** The event that tells, within a stream, that it has broken off. @param said the last that the caller has got. */
+export function failureFrame(
+  error: ManxError,
+  { dialect, format }: ModelWire,
+  said: Uint8Array | undefined,
+): Uint8Array {
+  return encoder.encode(errorFrame(errorBody(error, dialect), dialect, format, said));
 }
 
 function setAll(headers: Headers, list: readonly string[]): void {

@@ -2,6 +2,7 @@
 import type { ErrorDialect } from "../../core/index.ts";
 import type { DecodableFormat } from "../stream-decoder.ts";
 import type { UpstreamError } from "../stream-event.ts";
+import { nextSequenceNumber } from "./sequence-number.ts";
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -21,20 +22,24 @@ export function upstreamErrorBody(
  *
  * @param body of the error as a whole answer, which has its parts under `error`.
  * @param format of the stream; null if no decoder knows it.
+ * @param said the last bytes that the caller has got: events of the responses API are numbered.
  */
 export function errorFrame(
   body: Body,
   dialect: ErrorDialect,
   format: DecodableFormat | null,
+  said?: Uint8Array,
 ): string {
   const isNamed = dialect === "anthropic" || format === "openai-responses";
   const name = isNamed ? "event: error\n" : "";
-  const data = format === "openai-responses" ? responsesError(body) : body;
+  const data = format === "openai-responses" ? responsesError(body, said) : body;
   return `\n\n${name}data: ${JSON.stringify(data)}\n\n`;
 }
 
 /** The API's own error event, which has its fields on top, with the usual one beside them. */
-function responsesError(body: Body): object {
+function responsesError(body: Body, said: Uint8Array | undefined): object {
   const { code, message } = body.error as { code: unknown; message: unknown };
-  return { type: "error", code, message, param: null, ...body };
+  const number = said && nextSequenceNumber(said);
+  const numbered = number === undefined ? {} : { sequence_number: number };
+  return { type: "error", ...numbered, code, message, param: null, ...body };
 }

@@ -3,8 +3,8 @@
  * official clients. All cells, on every way between the formats: `npm run bench:faults`.
  */
 import { describe, expect, it } from "vitest";
-import { type CellResult, titleOf } from "../../support/fault-cell.ts";
-import { allCells, playCells, shortCells } from "../../support/fault-matrix.ts";
+import { type CellResult, type FaultCell, titleOf } from "../../support/fault-cell.ts";
+import { allCells, playCells, responsesCells, shortCells } from "../../support/fault-matrix.ts";
 import { sleep } from "../../support/replay-server.ts";
 
 /** Sockets, servers and timers of this process. */
@@ -30,6 +30,18 @@ describe("the fault matrix", () => {
     expect(resources()).toBeLessThanOrEqual(before);
   }, 60_000);
 
+  it("tells of every break of a responses stream, numbered and as its official client throws it", async () => {
+    const cells = responsesCells();
+    const kinds = new Set(cells.map(({ phase, api, fault }) => `${fault.name} ${phase} ${api}`));
+    for (const fault of ["cut by RST", "cut by FIN", "silence", "pings alone"])
+      for (const phase of ["after", "tool"])
+        for (const api of ["responses", "anthropic"])
+          expect(kinds).toContain(`${fault} ${phase} ${api}`);
+    const results = await playCells(cells, 6);
+    const wrong = results.filter((result) => !isQuiet(result));
+    expect(wrong.map(({ cell, ...rest }) => ({ cell: titleOf(cell), ...rest }))).toEqual([]);
+  }, 60_000);
+
   it("has all of its faults in its short form, and its cells in the long one", () => {
     const all = allCells();
     const short = shortCells();
@@ -37,8 +49,9 @@ describe("the fault matrix", () => {
       new Set(all.map(({ fault }) => fault)),
     );
     expect(all).toEqual(expect.arrayContaining([short[0]]));
-    for (const key of ["caller", "api", "isStream", "hasSpare"] as const) {
-      expect(new Set(short.map((cell) => cell[key])).size, key).toBe(2);
+    for (const key of ["caller", "api", "isStream", "hasSpare", "phase"] as const) {
+      const seen = (cells: FaultCell[]) => new Set(cells.map((cell) => cell[key]));
+      expect(seen(short), key).toEqual(seen(all));
     }
   });
 });
