@@ -6,34 +6,35 @@
  * `Content-Encoding` passes unchanged: the bytes do as well. `Accept-Encoding` does not where the gateway reads along: a
  * stream that nobody can read cannot be seen to stall.
  */
+import {
+  ACCEPT_ENCODING,
+  BODY_FORM,
+  CONTENT_LENGTH,
+  CREDENTIAL,
+  HOP_BY_HOP,
+  headerKind,
+  OWN,
+  PROXY_RULE,
+  RETRY_RULE,
+  SET_ANEW,
+} from "./header-kind.ts";
 
-import { CREDENTIAL_HEADERS } from "../core/index.ts";
+export { FOR_THE_ENGINE } from "./header-kind.ts";
 
 /** Flat list: name, value, name, value. */
 export type HeaderList = string[];
 
-const HOP_BY_HOP = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
-
-/** Set anew from the pool's origin and the body that is sent; `Expect` was answered by this gateway's own server. */
-const NOT_FORWARDED = new Set([...HOP_BY_HOP, "host", "content-length", "expect"]);
+/** What Connection says nearly always, and names nothing with. */
+const NAMES_NOTHING = new Set(["keep-alive", "close"]);
 
 function namedByConnection(headers: readonly string[]): Set<string> | undefined {
   let named: Set<string> | undefined;
   for (let i = 0; i < headers.length; i += 2) {
     if (headers[i]!.length !== 10 || headers[i]!.toLowerCase() !== "connection") continue;
+    if (NAMES_NOTHING.has(headers[i + 1]!)) continue;
     for (const name of headers[i + 1]!.toLowerCase().split(",")) {
       const trimmed = name.trim();
-      if (HOP_BY_HOP.has(trimmed) || trimmed === "close" || trimmed === "") continue;
+      if (trimmed === "close" || trimmed === "") continue;
       named ??= new Set();
       named.add(trimmed);
     }
@@ -41,26 +42,18 @@ function namedByConnection(headers: readonly string[]): Set<string> | undefined 
   return named;
 }
 
-function pass(from: readonly string[], stopped: ReadonlySet<string>): HeaderList {
+/** @param stopped bits of what does not pass. */
+function pass(from: readonly string[], stopped: number): HeaderList {
   const named = namedByConnection(from);
   const kept: HeaderList = [];
   for (let i = 0; i < from.length; i += 2) {
-    const name = from[i]!.toLowerCase();
-    if (stopped.has(name) || named?.has(name)) continue;
-    kept.push(from[i]!, from[i + 1]!);
+    const name = from[i]!;
+    if ((headerKind(name) & stopped) !== 0) continue;
+    if (named?.has(name.toLowerCase()) === true) continue;
+    kept.push(name, from[i + 1]!);
   }
   return kept;
 }
-
-/** Who the caller is to the gateway; where the gateway has a key of its own, none of its caller's business upstream. */
-const NOT_FORWARDED_WITH_KEY = new Set([...NOT_FORWARDED, ...CREDENTIAL_HEADERS]);
-
-/** Of Manx's own headers, those that an engine's twin reads; all others are between the caller and this gateway. */
-export const FOR_THE_ENGINE: ReadonlySet<string> = new Set([
-  "x-manx-fault",
-  "x-manx-script",
-  "x-manx-tenant",
-]);
 
 export interface RequestHeaderOptions {
   /** This gateway's own name, for `Via`. */
@@ -78,20 +71,24 @@ export function requestHeaders(
   rawHeaders: readonly string[],
   { via, credentials, isOwnKey, inTheClear }: RequestHeaderOptions,
 ): HeaderList {
-  const passed = pass(rawHeaders, credentials === null ? NOT_FORWARDED : NOT_FORWARDED_WITH_KEY);
-  const kept: HeaderList = [];
-  for (let i = 0; i < passed.length; i += 2) {
-    const name = passed[i]!.toLowerCase();
-    // The latter would hide the answer from it.
-    if (name.startsWith("x-manx-") && !FOR_THE_ENGINE.has(name)) continue;
-    if (inTheClear && name === "accept-encoding") continue;
-    if (isOwnKey !== undefined && CREDENTIAL_HEADERS.has(name) && isOwnKey(passed[i + 1]!))
-      continue;
-    kept.push(passed[i]!, passed[i + 1]!);
-  }
+  let stopped = HOP_BY_HOP | SET_ANEW | OWN;
+  // Where the gateway has a key of its own, who the caller is to the gateway is none of its business upstream.
+  if (credentials !== null) stopped |= CREDENTIAL;
+  if (inTheClear) stopped |= ACCEPT_ENCODING;
+  const passed = pass(rawHeaders, stopped);
+  const kept = isOwnKey === undefined ? passed : withoutOwnKey(passed, isOwnKey);
   if (inTheClear) kept.push("accept-encoding", "identity");
   if (credentials !== null) kept.push(...credentials);
   kept.push("via", `1.1 ${via}`);
+  return kept;
+}
+
+function withoutOwnKey(headers: HeaderList, isOwnKey: (value: string) => boolean): HeaderList {
+  const kept: HeaderList = [];
+  for (let i = 0; i < headers.length; i += 2) {
+    if ((headerKind(headers[i]!) & CREDENTIAL) !== 0 && isOwnKey(headers[i + 1]!)) continue;
+    kept.push(headers[i]!, headers[i + 1]!);
+  }
   return kept;
 }
 
@@ -130,35 +127,32 @@ export function responseHead(rawHeaders: readonly string[]): ResponseHead {
 export function findHeader(headers: readonly string[], wanted: string): string {
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i]!;
-    if (name.length === wanted.length && name.toLowerCase() === wanted) return headers[i + 1]!;
+    if (name.length !== wanted.length) continue;
+    if (name === wanted || name.toLowerCase() === wanted) return headers[i + 1]!;
   }
   return "";
 }
 
 /** Tells every proxy behind the gateway neither to gather nor to compress (casebook GW-14). */
 function eventStreamHeaders(headers: HeaderList, cacheControl: string): HeaderList {
-  const replaced = new Set(["cache-control", "x-accel-buffering", "content-length"]);
-  const kept = pass(headers, replaced);
-  const directives = cacheControl === "" ? ["no-cache"] : [cacheControl];
-  if (!/no-transform/i.test(cacheControl)) directives.push("no-transform");
-  kept.push("cache-control", directives.join(", "), "x-accel-buffering", "no");
+  const kept = pass(headers, PROXY_RULE | CONTENT_LENGTH);
+  const directives = cacheControl === "" ? "no-cache" : cacheControl;
+  const isKept = /no-transform/i.test(cacheControl);
+  kept.push("cache-control", isKept ? directives : `${directives}, no-transform`);
+  kept.push("x-accel-buffering", "no");
   return kept;
 }
 
-const REPLACED_IN_REFUSALS = new Set(["x-should-retry", "content-length"]);
-
 /** @param headers of an upstream's refusal, whose body has been read whole. */
 export function refusalHead(headers: readonly string[], bodyBytes: number): HeaderList {
-  const kept = pass(headers, REPLACED_IN_REFUSALS);
+  const kept = pass(headers, RETRY_RULE | CONTENT_LENGTH);
   kept.push("content-length", String(bodyBytes));
   return kept;
 }
 
-const OF_THE_BODY = new Set(["content-length", "content-type", "content-encoding"]);
-
 /** Of an answer whose body becomes another one. */
 export function translatedHead(head: ResponseHead): ResponseHead {
-  const headers = pass(head.headers, OF_THE_BODY);
+  const headers = pass(head.headers, CONTENT_LENGTH | BODY_FORM);
   headers.push("content-type", head.isEventStream ? "text/event-stream" : "application/json");
   return { ...head, headers };
 }
