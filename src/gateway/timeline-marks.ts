@@ -1,4 +1,5 @@
 /** For the client's own timeline: what the gateway took, what the upstream took, and on which connection, as headers. */
+import { msFixed } from "./seeing/index.ts";
 import type { ConnectionMarks } from "./transport/connection-marks.ts";
 
 export interface TimelineFacts {
@@ -30,17 +31,16 @@ export function timelineMarks(facts: TimelineFacts): string[] {
   const isReused = connection?.reuse === "reused";
   const connectUs = isReused ? 0 : sentUs - beganUs;
   const ownUs = sentUs - readyUs - queuedUs - retryUs - connectUs;
-  const timings = [
-    timing("manx", ownUs),
-    ...optional("queue", queuedUs),
-    ...optional("retry", retryUs),
-    ...optional("connect", connectUs),
-    ...(connection === undefined || isReused ? [] : stages(connection)),
-    timing("upstream", nowUs - sentUs),
-  ];
+  const timings =
+    timing("manx", ownUs) +
+    optional(", queue", queuedUs) +
+    optional(", retry", retryUs) +
+    optional(", connect", connectUs) +
+    (connection === undefined || isReused ? "" : stages(connection)) +
+    timing(", upstream", nowUs - sentUs);
   return [
     "server-timing",
-    timings.join(", "),
+    timings,
     "x-manx-connection",
     connection?.reuse ?? "new",
     "x-manx-attempts",
@@ -48,14 +48,14 @@ export function timelineMarks(facts: TimelineFacts): string[] {
   ];
 }
 
-function stages({ dnsUs, tcpUs, tlsUs }: ConnectionMarks): string[] {
-  return [timing("dns", dnsUs), timing("tcp", tcpUs), ...optional("tls", tlsUs)];
+function stages({ dnsUs, tcpUs, tlsUs }: ConnectionMarks): string {
+  return timing(", dns", dnsUs) + timing(", tcp", tcpUs) + optional(", tls", tlsUs);
 }
 
-function optional(name: string, us: number): string[] {
-  return us > 0 ? [timing(name, us)] : [];
+function optional(name: string, us: number): string {
+  return us > 0 ? timing(name, us) : "";
 }
 
 function timing(name: string, us: number): string {
-  return `${name};dur=${(us / 1_000).toFixed(3)}`;
+  return `${name};dur=${msFixed(us)}`;
 }

@@ -104,23 +104,22 @@ export class CallNotes {
     const { arrival } = this;
     const { identity, receivedUs, route, tenant, client } = arrival;
     const { intent, attempts, stream } = end;
-    const parts = attempts.filter((_, at) => isPassedOn(attempts, at));
-    return {
+    const first = firstPassedOn(attempts);
+    const record: CallRecord = {
       requestId: identity.requestId,
       trace: identity.trace,
-      ...(identity.isWarmUp === true && { isWarmUp: true }),
       wallMs: end.wallMs - Math.round((end.nowUs - receivedUs) / 1_000),
       receivedUs,
       readyUs: this.readyUs,
       admittedUs: this.admittedUs,
       sentUs: this.sentUs,
       headUs: this.headUs,
-      contentUs: parts[0]?.contentUs,
+      contentUs: first?.contentUs,
       endedUs: this.#endedUs,
       route,
       model: intent?.model ?? NONE,
       modelAsked: intent?.modelAsked.slice(0, MODEL_CHARS_MAX) ?? "",
-      upstream: (parts[0] ?? attempts.at(-1))?.upstream ?? NONE,
+      upstream: (first ?? attempts.at(-1))?.upstream ?? NONE,
       tenant,
       client,
       lane: this.lane,
@@ -138,7 +137,16 @@ export class CallNotes {
       guard: end.guard,
       cacheBreak: end.cacheBreak,
     };
+    // Hardly any is one; a spread within the record is paid for by all.
+    return identity.isWarmUp === true ? { ...record, isWarmUp: true } : record;
   }
+}
+
+function firstPassedOn(attempts: readonly AttemptSeen[]): AttemptSeen | undefined {
+  for (let at = 0; at < attempts.length; at += 1) {
+    if (isPassedOn(attempts, at)) return attempts[at];
+  }
+  return undefined;
 }
 
 /** Callers may send anything as a name. */

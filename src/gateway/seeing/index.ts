@@ -9,5 +9,6 @@ export {
 } from "./call-identity.ts";
 export { CallNotes, NONE } from "./call-notes.ts";
 export type { AttemptSeen, CallRecord } from "./call-record.ts";
+export { msFixed } from "./ms-text.ts";
 export { Seeing } from "./seeing.ts";
 export { type Look, look, type TopRow, type TopSnapshot, takeTop } from "./top-snapshot.ts";

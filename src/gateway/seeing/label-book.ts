@@ -33,14 +33,18 @@ export class LabelBook {
     return this.#names.length === 0;
   }
 
-  /** @param values one per name, in their order. @returns the same number for the same values, from 0. */
-  at(...values: readonly string[]): number {
+  /**
+   * The values in the order of their names, as many. No rest parameter: its array was allocated a dozen times a call.
+   * @returns the same number for the same values, from 0.
+   */
+  at(first?: string, second?: string, third?: string, fourth?: string): number {
     let branch: Branch | undefined = this.#root;
-    for (const value of values) {
-      branch = branch.branches.get(value);
-      if (branch === undefined) return this.#add(values);
-    }
-    return branch.index === -1 ? this.#add(values) : branch.index;
+    if (first !== undefined) branch = branch.branches.get(first);
+    if (second !== undefined) branch = branch?.branches.get(second);
+    if (third !== undefined) branch = branch?.branches.get(third);
+    if (fourth !== undefined) branch = branch?.branches.get(fourth);
+    if (branch !== undefined && branch.index !== -1) return branch.index;
+    return this.#add([first, second, third, fourth].filter((value) => value !== undefined));
   }
 
   labelsOf(index: number): Labels {
@@ -49,17 +53,16 @@ export class LabelBook {
 
   #add(values: readonly string[]): number {
     const isFull = this.#sets.length >= this.#setsMax;
-    if (isFull && !values.every((value) => value === OTHER)) {
-      return this.at(...this.#names.map(() => OTHER));
-    }
+    const kept = isFull ? this.#names.map(() => OTHER) : values;
     let branch = this.#root;
-    for (const value of values) {
+    for (const value of kept) {
       const next = branch.branches.get(value) ?? new Branch();
       branch.branches.set(value, next);
       branch = next;
     }
+    if (branch.index !== -1) return branch.index;
     branch.index = this.#sets.length;
-    this.#sets.push(Object.fromEntries(this.#names.map((name, i) => [name, values[i] ?? ""])));
+    this.#sets.push(Object.fromEntries(this.#names.map((name, i) => [name, kept[i] ?? ""])));
     return branch.index;
   }
 }
