@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { LabelBook } from "./label-book.ts";
 
@@ -15,6 +16,28 @@ describe("LabelBook", () => {
     expect(indexes).toEqual([0, 1, 2, 3, 4]);
     expect(sets.map(([a, b]) => book.at(a, b))).toEqual(indexes);
     expect(indexes.map((index) => book.labelsOf(index))).toEqual(sets.map(([a, b]) => ({ a, b })));
+  });
+
+  it("answers alike in whatever order, and however often, it is asked", () => {
+    const value = fc.constantFrom("", "a", "b", "other");
+    const ask = fc.tuple(value, value, value, value);
+    fc.assert(
+      fc.property(fc.array(ask), fc.integer({ min: 1, max: 12 }), (asks, setsMax) => {
+        const book = new LabelBook(["w", "x", "y", "z"], setsMax);
+        const numbers = new Map<string, number>();
+        for (const values of asks) {
+          const index = book.at(...values);
+          const known = numbers.get(values.join());
+          // Once its set has no number of its own, it is "other" for good.
+          if (known !== undefined) expect(index).toBe(known);
+          numbers.set(values.join(), index);
+          const [w, x, y, z] = values;
+          const other = { w: "other", x: "other", y: "other", z: "other" };
+          const isOwn = numbers.size <= setsMax;
+          expect([{ w, x, y, z }, ...(isOwn ? [] : [other])]).toContainEqual(book.labelsOf(index));
+        }
+      }),
+    );
   });
 
   it("counts everything beyond its bound as other, and what it knew as before", () => {
