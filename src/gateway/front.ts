@@ -205,11 +205,14 @@ export class Front {
   }
 
   /** @returns it as one that is in no percentile, if its caller may say so. */
-  #warmUp(arrival: Arrival, { headers }: IncomingMessage): Arrival {
+  #warmUp(arrival: Arrival, { headers, socket }: IncomingMessage): Arrival {
     const { config, seeing } = this.#context;
-    const { visitor, client, identity } = arrival;
+    const { visitor, identity } = arrival;
     const isAllowed =
-      config.warmUpFrom === "anyone" || visitor.mayWarmUp || isFromThisMachine(client, headers);
+      config.warmUpFrom === "anyone" ||
+      visitor.mayWarmUp ||
+      // Not the arrival's client, who is known only where the log shows it.
+      isFromThisMachine(socket.remoteAddress, headers);
     if (isAllowed) return { ...arrival, identity: { ...identity, isWarmUp: true } };
     seeing.warmUpIgnored();
     return arrival;
