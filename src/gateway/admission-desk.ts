@@ -154,35 +154,35 @@ function isLimited({ concurrencyMax, tokensPerMinute }: TenantLimits): boolean {
 
 /** One call's place; everything but the first end is ignored. */
 export class Ticket {
-  readonly #id: number;
+  readonly id: number;
   readonly #desk: AdmissionDesk;
   #isOver = false;
 
   constructor(id: number, desk: AdmissionDesk) {
-    this.#id = id;
+    this.id = id;
     this.#desk = desk;
   }
 
-  /** Tells `waiting` once, at once or later. */
-  enter(request: Omit<AdmissionRequest, "id">, waiting: Waiting): void {
-    this.#desk.enter({ ...request, id: this.#id }, waiting);
+  /** @param request with this ticket's id. @param waiting told once, at once or later. */
+  enter(request: AdmissionRequest, waiting: Waiting): void {
+    this.#desk.enter(request, waiting);
   }
 
   /** @param ttftUs from sending upstream. */
   firstContent(ttftUs: number): void {
-    if (!this.#isOver) this.#desk.firstContent(this.#id, ttftUs);
+    if (!this.#isOver) this.#desk.firstContent(this.id, ttftUs);
   }
 
   finish(outcome: Outcome): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#desk.finish(this.#id, outcome);
+    this.#desk.finish(this.id, outcome);
   }
 
   /** The caller has left. */
   leave(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#desk.cancel(this.#id);
+    this.#desk.cancel(this.id);
   }
 }

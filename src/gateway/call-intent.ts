@@ -214,7 +214,7 @@ export class CallIntent {
       headers: requestHeaders(rawHeaders, {
         via,
         credentials: upstream.credentials,
-        ...(hidesKey && { isOwnKey: carriesKey }),
+        isOwnKey: hidesKey ? carriesKey : undefined,
         inTheClear: this.route.method === "POST",
       }),
       body: sent.length === 0 ? null : sent,

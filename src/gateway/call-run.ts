@@ -207,7 +207,7 @@ export class CallRun implements ReceptionEvents, AnswerSoFar {
         format: intent.route.reads,
         translation,
         keepsText: intent.mayContinue,
-        ...(continues !== undefined && { continues }),
+        continues,
         receivedUs: this.#intent.call.receivedUs,
         waits: this.#options.waits,
         clock: this.#clock,

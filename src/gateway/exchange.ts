@@ -20,7 +20,7 @@ import {
   refusalHeaders,
 } from "../policy/index.ts";
 import type { CountedTokens, Ending } from "../stream/index.ts";
-import type { AdmissionDesk, Ticket } from "./admission-desk.ts";
+import type { AdmissionDesk, Ticket, Waiting } from "./admission-desk.ts";
 import { CallIntent, type ClientRequest } from "./call-intent.ts";
 import { CallRun } from "./call-run.ts";
 import type { FailureFacts } from "./call-run-events.ts";
@@ -67,7 +67,7 @@ export interface Arrival {
   readonly client: string | undefined;
 }
 
-export class Exchange implements GuardedSide, DeliveryEvents {
+export class Exchange implements GuardedSide, DeliveryEvents, Waiting {
   readonly #context: ExchangeContext;
   readonly #arrival: Arrival;
   readonly #delivery: Delivery;
@@ -165,6 +165,7 @@ export class Exchange implements GuardedSide, DeliveryEvents {
     const { visitor } = this.#arrival;
     this.#ticket = admission.ticket();
     const request = {
+      id: this.#ticket.id,
       tenant: visitor.tenant,
       priority: visitor.priority,
       inputTokens: intent.call.inputTokens,
@@ -172,17 +173,16 @@ export class Exchange implements GuardedSide, DeliveryEvents {
       route: intent.model.name,
       deadlineUs: this.#run!.deadlineUs,
     };
-    this.#ticket.enter(request, {
-      admitted: (lane) => {
-        this.#notes.lane = lane;
-        this.#notes.admittedUs = this.#context.clock.nowUs();
-        if (!this.#delivery.isClosed && this.#notes.outcome === undefined) this.#run!.start();
-      },
-      refused: (refusal) => this.#turnAway(refusal),
-    });
+    this.#ticket.enter(request, this);
   }
 
-  #turnAway({ code, reason, retryAfterUs, lane }: Refused): void {
+  admitted(lane: string): void {
+    this.#notes.lane = lane;
+    this.#notes.admittedUs = this.#context.clock.nowUs();
+    if (!this.#delivery.isClosed && this.#notes.outcome === undefined) this.#run!.start();
+  }
+
+  refused({ code, reason, retryAfterUs, lane }: Refused): void {
     const what = `${reason.replaceAll("-", " ")} in the ${lane} lane`;
     const error = new ManxError(code, { got: what });
     const seconds = String(Math.max(1, Math.ceil(retryAfterUs / 1_000_000)));

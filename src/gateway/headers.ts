@@ -61,7 +61,7 @@ export interface RequestHeaderOptions {
   /** The gateway's key for the upstream, as headers; null passes the caller's on. */
   readonly credentials: HeaderList | null;
   /** Of a caller's credential, whether it is this gateway's own key: that goes no further. */
-  readonly isOwnKey?: (value: string) => boolean;
+  readonly isOwnKey?: ((value: string) => boolean) | undefined;
   /** The answer is read on the side, so it must come in the clear. */
   readonly inTheClear: boolean;
 }

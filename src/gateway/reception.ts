@@ -76,7 +76,7 @@ export interface ReceptionOptions {
   /** Its text may have to be gone on with: it is kept, and goes out in whole frames. */
   readonly keepsText: boolean;
   /** The answer whose rest this is. */
-  readonly continues?: Continued;
+  readonly continues: Continued | undefined;
 }
 
 /** An answer that broke off, for the one that goes on with it. */

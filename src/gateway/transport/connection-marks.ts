@@ -19,6 +19,6 @@ export interface ConnectionMarks {
 }
 
 /** Of the same connection, for a request that finds it open. */
-export function reusedMarks(marks: ConnectionMarks): ConnectionMarks {
-  return { ...marks, reuse: "reused" };
+export function reusedMarks({ protocol, dnsUs, tcpUs, tlsUs }: ConnectionMarks): ConnectionMarks {
+  return { reuse: "reused", protocol, dnsUs, tcpUs, tlsUs };
 }

@@ -202,22 +202,25 @@ export class Call {
     return out;
   }
 
-  #begin(target: number, cause: BeginCause, nowUs: number): void {
+  #begin(index: number, cause: BeginCause, nowUs: number): void {
     const { policy, targets, hedger } = this.#route;
-    const { isStream, isRepeatable, inputTokens } = this.#request;
+    const { timeouts } = policy;
+    const request = this.#request;
+    const { isStream, isRepeatable, inputTokens } = request;
     const attempt = this.#records.length;
-    const where = { index: target, target: targets[target]!, timeouts: policy.timeouts, hedger };
-    const live = new LiveAttempt({ attempt, cause, request: this.#request, ...where }, nowUs);
+    const target = targets[index]!;
+    const options = { attempt, index, target, cause, request, timeouts, hedger };
+    const live = new LiveAttempt(options, nowUs);
     this.#records.push(live.record);
     this.#live.push(live);
     this.#waitsSinceUs = undefined;
     if (IS_TRY[cause]) this.#tries += 1;
     if (cause !== "continue" && hedger !== null && isStream && isRepeatable && !this.#hasHedge) {
-      this.#hedgeAtUs = nowUs + hedger.delayUs(targets[target]!, inputTokens);
+      this.#hedgeAtUs = nowUs + hedger.delayUs(target, inputTokens);
     }
     // There is no second chance for what continues: it is not left to a kept connection.
     const fresh = cause === "reuse_race" || cause === "continue";
-    this.#out.push({ do: "begin", attempt, target, cause, fresh });
+    this.#out.push({ do: "begin", attempt, target: index, cause, fresh });
   }
 
   /** On the best target that is left; waits for one that has asked for a pause, if that is short. */
