@@ -28,9 +28,13 @@ function keeper(clock = new SimClock()) {
 }
 
 /** Writing is real; time is not. */
-async function afterSeconds(clock: SimClock, seconds: number): Promise<void> {
+/** That much later, and what was begun by then is on the disk. */
+async function afterSeconds(
+  { clock, store }: { clock: SimClock; store: BudgetKeeper },
+  seconds: number,
+): Promise<void> {
   await clock.run(clock.nowUs() + seconds * US_PER_S);
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await store.written();
 }
 
 describe("what keys have spent", () => {
@@ -54,12 +58,12 @@ describe("what keys have spent", () => {
   it("is written within two seconds, and only if there is something new", async () => {
     const { store, clock, spend } = keeper();
     await store.follow(keys);
-    await afterSeconds(clock, 3);
+    await afterSeconds({ clock, store }, 3);
     await expect(stat(spent)).rejects.toMatchObject({ code: "ENOENT" });
     spend("a", 1);
-    await afterSeconds(clock, 2);
+    await afterSeconds({ clock, store }, 2);
     const { ino } = await stat(spent);
-    await afterSeconds(clock, 10);
+    await afterSeconds({ clock, store }, 10);
     expect((await stat(spent)).ino).toBe(ino);
     await store.close();
   });
@@ -105,11 +109,11 @@ describe("what keys have spent", () => {
     await store.follow(keys);
     await rename(folder, `${folder}-away`);
     spend("a", 1);
-    await afterSeconds(clock, 2);
-    await afterSeconds(clock, 2);
+    await afterSeconds({ clock, store }, 2);
+    await afterSeconds({ clock, store }, 2);
     await rename(`${folder}-away`, folder);
     expect(failures.map(({ code }) => code)).toEqual(["MANX_OUTPUT_UNWRITABLE"]);
-    await afterSeconds(clock, 2);
+    await afterSeconds({ clock, store }, 2);
     expect(JSON.parse(await readFile(spent, "utf8")).accounts.a.day.tokens).toBe(1);
     await store.close();
   });

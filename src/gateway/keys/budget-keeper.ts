@@ -63,6 +63,11 @@ export class BudgetKeeper implements BudgetStore {
     await this.#write();
   }
 
+  /** What is being written is on the disk, or could not be. */
+  written(): Promise<void> {
+    return this.#writing;
+  }
+
   #plan(): void {
     const { clock } = this.#options;
     this.#cancel = clock.at(clock.nowUs() + WRITE_US, () => {
