@@ -1,7 +1,7 @@
 /**
  * Every limit of the gateway, in one place, beside those by phase that a call's policy sets. There is none beside these: the
- * limits that Node's server and undici would apply unasked (300 s to receive a request, 300 s for a head, 300 s between two
- * reads) are switched off or set from here, so that a limit that somebody raises is raised (casebook GW-11).
+ * one that Node's server would apply unasked (300 s to receive a request) is set from here, and the transport to the upstream
+ * has none of its own, so that a limit that somebody raises is raised (casebook GW-11).
  */
 import { assert, ManxError, US_PER_S } from "../core/index.ts";
 import { CALL_POLICY, type PhaseTimeouts } from "../policy/index.ts";

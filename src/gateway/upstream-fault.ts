@@ -85,7 +85,7 @@ export function exhaustedError(cause: Error): ManxError {
   });
 }
 
-/** The code of a Node or undici error; its message may hold addresses, so it is used only where there is no code. */
+/** The code of an error of Node; its message may hold addresses, so it is used only where there is no code. */
 export function causeName(cause: Error): string {
   const { code } = cause as NodeJS.ErrnoException;
   return code ?? cause.message;

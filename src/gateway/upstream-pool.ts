@@ -6,7 +6,7 @@
  * requests wait for one handshake together: with HTTP/2 it is the only one, without it the others are cheaper after it.
  *
  * `warm` opens connections ahead of need. It opens sockets only, with their TLS handshake, and sends no request: there is
- * no path that every upstream answers without a key, a charge or a log line, and undici closes after a HEAD.
+ * no path that every upstream answers without a key, a charge or a log line.
  *
  * Invariant: at most `connections` requests and as many connections; every berth that was taken ends once.
  */

@@ -23,7 +23,7 @@ export const PACKAGES_ALLOWED: Readonly<Record<string, Readonly<Record<string, s
     zod: "faults as written, and the schema of the config file",
   },
   gateway: {
-    undici: "upstream pools",
+    undici: "requests of its own: checks, traces, replicas' metrics, the rehearsal",
     "prom-client": "the /metrics text format",
     yaml: "LiteLLM's configuration, to import it; loaded for that alone",
     zod: "the schema of the configuration",

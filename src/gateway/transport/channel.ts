@@ -42,5 +42,5 @@ export interface Channel {
   /** The request on it has ended well, or was never sent: the connection may carry another. */
   release(): void;
   /** At once and in any state: the upstream is told that nobody waits. */
-  cancel(reason?: Error): void;
+  cancel(): void;
 }

@@ -110,7 +110,7 @@ export class ConnectionShelf {
 
   close(): void {
     this.retire();
-    for (const connection of [...this.#h1]) connection.cancel();
+    for (const connection of [...this.#h1]) connection.close();
     for (const connection of [...this.#h2]) connection.close();
   }
 
@@ -160,11 +160,11 @@ export class ConnectionShelf {
   }
 
   #addH1(dialed: Dialed, [first, ...others]: readonly Waiter[]): readonly Waiter[] {
-    const { origin, idleUs, idleLimit } = this.#options;
+    const { origin, clock, idleLimit } = this.#options;
     const connection = new H1Connection({
       ...dialed,
       origin,
-      idleMs: Math.ceil(idleUs / 1_000),
+      clock,
       events: {
         onIdle: (idle) => this.#keep(idle),
         onHint: (header) => idleLimit.hint(header),

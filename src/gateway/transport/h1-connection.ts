@@ -1,19 +1,19 @@
 /**
- * One HTTP/1.1 connection to the upstream: one socket, one undici client on it, one request at a time, never reconnected
- * behind our back. So it is always known whether a request rides on a new or on a warm connection, and whether a failure
- * may be the fault of reuse.
+ * One HTTP/1.1 connection to the upstream: one socket, one request at a time, never reconnected behind our back. So it is
+ * always known whether a request rides on a new or on a warm connection, and whether a failure may be the fault of reuse.
  *
- * Back-pressure is a valve on the socket's `read` and not undici's `pause()`: undici 7.30.2 throws an uncaught
- * AssertionError out of the socket's event handler if a paused response with `Connection: close` ends, by FIN or by RST,
- * so any upstream could end the process. With the valve shut, undici finds nothing to read, the stream's buffer fills to
- * its 64 KiB, and the kernel holds the rest back; an end stays behind the data it belongs to.
+ *     idle ──send──► due ──turn over──► answering ──whole──► idle
+ *       └───────────────┴───────────────────┴──► closed
+ *
+ * Invariant: what comes while nothing is asked for, whether an end or bytes, closes the connection. Bytes that were there
+ * before the request are never taken for its answer, which would be somebody else's: hence `due`.
  */
 import type { Socket } from "node:net";
-import { Client } from "undici";
+import type { Cancel, Clock } from "../../clock/index.ts";
 import type { BreakKind, Channel, ResponseSink, UpstreamRequest } from "./channel.ts";
 import { type ConnectionMarks, reusedMarks } from "./connection-marks.ts";
-import { H1Response, type H1ResponseFacts } from "./h1-response.ts";
-import { HINT_MARGIN_US } from "./idle-limit.ts";
+import { H1Parser, type H1ResponseEvents } from "./h1-parser.ts";
+import { requestHead } from "./h1-request.ts";
 
 export interface H1Events {
   /** The request on it has ended well, and it may carry another. */
@@ -28,22 +28,29 @@ export interface H1Options {
   readonly origin: URL;
   readonly socket: Socket;
   readonly marks: ConnectionMarks;
-  readonly idleMs: number;
+  readonly clock: Clock;
   readonly events: H1Events;
 }
 
-/** Idle is not counted down to zero by undici itself: a connection that it must keep for ever gets a year. */
-const FOREVER_MS = 365 * 24 * 3_600 * 1_000;
+/** Up to here, copying a body behind its head costs less than a write of two parts. */
+const JOINED_BYTES_MAX = 16 * 1024;
+const CLOSED = "closed by the upstream";
 
-export class H1Connection implements Channel, H1ResponseFacts {
+export class H1Connection implements Channel, H1ResponseEvents {
   readonly #options: H1Options;
-  readonly #client: Client;
   readonly #socket: Socket;
-  #closed = false;
-  /** undici takes that for the end of a body that has no length; it is none. */
-  hasBroken = false;
-  /** By undici's own idle limit, which is ours. */
-  #hasExpired = false;
+  readonly #reused: ConnectionMarks;
+  readonly #parser = new H1Parser(this);
+  /** Of the request on it. */
+  #sink: ResponseSink | undefined;
+  #cancelTurn: Cancel | undefined;
+  #isAnswering = false;
+  /** A byte of the answer has come. */
+  #isHeard = false;
+  /** Nothing speaks against another request. */
+  #mayGoOn = true;
+  #isShut = false;
+  #isClosed = false;
   /** Of the request on it. */
   marks: ConnectionMarks;
   /** A request was on it before the present one, or it was kept without one. */
@@ -51,44 +58,21 @@ export class H1Connection implements Channel, H1ResponseFacts {
   idleSinceUs = 0;
 
   constructor(options: H1Options) {
+    const { socket, marks } = options;
     this.#options = options;
-    this.marks = options.marks;
-    const { origin, socket, idleMs } = options;
     this.#socket = socket;
-    socket.once("close", () => this.#close(undefined, !this.#hasExpired));
-    // Ahead of undici's own listener, which may report the end of the response.
-    socket.on("error", ({ code }: NodeJS.ErrnoException) => {
-      this.hasBroken = true;
-      this.#hasExpired = code === "UND_ERR_INFO";
-    });
-    // Before the first request nothing reads the socket: whatever comes, an end or bytes unasked for, makes it useless.
-    socket.on("readable", this.#onUnasked);
-    let handedOver = false;
-    this.#client = new Client(origin, {
-      connect: (_options, callback) => {
-        if (handedOver) {
-          callback(new Error("the connection is used up"), null);
-          return;
-        }
-        handedOver = true;
-        socket.off("readable", this.#onUnasked);
-        // Called from within undici's own loop, which must be left first.
-        queueMicrotask(() => callback(null, socket));
-      },
-      pipelining: 1,
-      keepAliveTimeout: idleMs === 0 ? FOREVER_MS : idleMs,
-      keepAliveMaxTimeout: idleMs === 0 ? FOREVER_MS : idleMs,
-      keepAliveTimeoutThreshold: HINT_MARGIN_US / 1_000,
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    });
+    this.marks = marks;
+    this.#reused = reusedMarks(marks);
+    socket.on("data", (chunk: Buffer) => this.#onData(chunk));
+    socket.once("end", () => this.#onFinished());
+    // Stays, since an error that nobody hears would end the process.
+    socket.on("error", (cause) => this.#breakOff(cause));
+    socket.once("close", () => this.#breakOff(new Error(CLOSED)));
   }
 
   get isOpen(): boolean {
-    return !this.#closed && !this.#socket.destroyed;
+    return !this.#isClosed && !this.#socket.destroyed;
   }
-
-  readonly #onUnasked = (): void => this.#close(undefined, true);
 
   /** The next request finds it open. */
   keep(nowUs: number): void {
@@ -98,58 +82,128 @@ export class H1Connection implements Channel, H1ResponseFacts {
 
   /** For the request that comes now. */
   begin(): void {
-    this.marks = this.isKept ? reusedMarks(this.#options.marks) : this.#options.marks;
+    this.marks = this.isKept ? this.#reused : this.#options.marks;
   }
 
-  send({ method, path, headers, body }: UpstreamRequest, sink: ResponseSink): void {
-    this.#client.dispatch({ method, path, headers, body }, new H1Response(sink, this));
+  send(request: UpstreamRequest, sink: ResponseSink): void {
+    const { origin, clock } = this.#options;
+    this.#sink = sink;
+    this.#mayGoOn = false;
+    this.#isHeard = false;
+    let head: string;
+    try {
+      head = requestHead(request, origin.host);
+    } catch (thrown) {
+      this.#break("local", thrown as Error, false);
+      return;
+    }
+    if (!this.isKept) {
+      this.#write(head, request.body);
+      return;
+    }
+    // What has come unasked, or an end, is read from the kernel in the turn that runs; then, and only then, it is our turn.
+    this.#cancelTurn = clock.at(clock.nowUs(), () => this.#write(head, request.body));
   }
 
-  onHint(header: string): void {
-    this.#options.events.onHint(header);
+  #write(head: string, body: Buffer | null): void {
+    const socket = this.#socket;
+    this.#cancelTurn = undefined;
+    this.#isAnswering = true;
+    this.#parser.begin();
+    if (body === null || body.length === 0) {
+      socket.write(head, "latin1");
+    } else if (head.length + body.length <= JOINED_BYTES_MAX) {
+      const whole = Buffer.allocUnsafe(head.length + body.length);
+      whole.write(head, "latin1");
+      whole.set(body, head.length);
+      socket.write(whole);
+    } else {
+      socket.cork();
+      socket.write(head, "latin1");
+      socket.write(body);
+      socket.uncork();
+    }
   }
 
-  kindOf(cause: Error): BreakKind {
-    if (!isSocketFault(cause)) return "garbage";
-    return this.isKept ? "reuse_race" : "cut";
+  #onData(chunk: Buffer): void {
+    if (!this.#isAnswering) {
+      this.#breakOff(new Error("the upstream spoke unasked"));
+      return;
+    }
+    this.#isHeard = true;
+    const wrong = this.#parser.feed(chunk);
+    if (wrong !== undefined) this.#break("garbage", new Error(wrong), true);
   }
 
-  /** Stops reading within 64 KiB. */
+  onHead(status: number, rawHeaders: string[]): void {
+    const hint = this.#parser.keepAlive;
+    if (hint !== undefined) this.#options.events.onHint(hint);
+    this.#sink?.head(status, rawHeaders);
+  }
+
+  onBytes(chunk: Buffer): void {
+    this.#sink?.bytes(chunk);
+  }
+
+  onEnd(): void {
+    const sink = this.#sink;
+    this.#sink = undefined;
+    this.#isAnswering = false;
+    // An upstream that answers before it has the whole request does not want the rest.
+    this.#mayGoOn = this.#parser.keepsAlive && this.#socket.writableLength === 0;
+    sink?.end();
+  }
+
+  #onFinished(): void {
+    if (!this.#isAnswering || !this.#parser.finish()) this.#breakOff(new Error(CLOSED));
+  }
+
+  /** The upstream, or the way to it, has ended the connection. */
+  #breakOff(cause: Error): void {
+    this.#break(this.isKept && !this.#isHeard ? "reuse_race" : "cut", cause, true);
+  }
+
+  #break(kind: BreakKind, cause: Error, byPeer: boolean): void {
+    const sink = this.#sink;
+    this.#sink = undefined;
+    this.#close(byPeer);
+    sink?.broken(kind, cause);
+  }
+
+  /** Stops reading within 64 KiB; an end stays behind the data that it belongs to. */
   shutValve(): void {
-    this.#socket.read = () => null;
+    this.#isShut = true;
+    this.#socket.pause();
   }
 
   openValve(): void {
-    const socket = this.#socket;
-    if (!Object.hasOwn(socket, "read")) return;
-    // Uncovers the stream's own method.
-    Reflect.deleteProperty(socket, "read");
-    // Deferred, since undici's parser, which may be what called us, must not be entered twice.
-    queueMicrotask(() => socket.emit("readable"));
+    if (!this.#isShut) return;
+    this.#isShut = false;
+    this.#socket.resume();
   }
 
   release(): void {
     this.openValve();
-    if (this.isOpen) this.#options.events.onIdle(this);
+    if (this.isOpen && this.#mayGoOn) this.#options.events.onIdle(this);
     else this.cancel();
   }
 
-  /** Closes it; a request on it ends with `reason`. */
-  cancel(reason?: Error): void {
-    this.#close(reason, false);
+  cancel(): void {
+    this.#sink = undefined;
+    this.#close(false);
   }
 
-  #close(reason: Error | undefined, byPeer: boolean): void {
-    if (this.#closed) return;
-    this.#closed = true;
-    this.#client.destroy(reason ?? null, () => undefined);
+  /** A request on it breaks. */
+  close(): void {
+    this.#break("cut", new Error("the connection was given up"), false);
+  }
+
+  #close(byPeer: boolean): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#isAnswering = false;
+    this.#cancelTurn?.();
     this.#socket.destroy();
     this.#options.events.onClosed(this, byPeer);
   }
-}
-
-const SOCKET_FAULTS = new Set(["UND_ERR_SOCKET", "UND_ERR_CLOSED", "ECONNRESET", "EPIPE"]);
-
-function isSocketFault(cause: Error): boolean {
-  return SOCKET_FAULTS.has((cause as NodeJS.ErrnoException).code ?? "");
 }

@@ -19,7 +19,7 @@ export interface IdleState {
 }
 
 /** For the time that a request needs to get there. */
-export const HINT_MARGIN_US = US_PER_S;
+const HINT_MARGIN_US = US_PER_S;
 /** Never learnt to be shorter: what closes sooner than this is no idle limit. */
 const IDLE_US_MIN = US_PER_S;
 const SEEN_MAX = 16;
