@@ -126,6 +126,13 @@ export interface StreamSeen {
   readonly lateTtftUs: number | null;
 }
 
+/** Of one model and upstream, by kind. */
+interface TokenSeries {
+  readonly input: number;
+  readonly cached: number;
+  readonly output: number;
+}
+
 export class CallMetrics implements CallListener {
   /** Shared by the families of a call, so that its labels are looked up once. */
   readonly #call = new LabelBook(["route", "model", "upstream"]);
@@ -133,11 +140,18 @@ export class CallMetrics implements CallListener {
   readonly #times;
   readonly #calls;
   readonly #counts;
+  readonly #requestBodies: number;
+  readonly #responseBodies: number;
+  /** By the number that `usageMissing` has for a model and upstream: one search a call instead of three. */
+  readonly #tokens: TokenSeries[] = [];
 
   constructor(page: MetricPage) {
     this.#times = timeFamilies(page, this.#call);
     this.#calls = callFamilies(page, this.#call);
     this.#counts = tokenFamilies(page, this.#tenant);
+    const { book } = this.#calls.bodyBytes;
+    this.#requestBodies = book.at("request");
+    this.#responseBodies = book.at("response");
   }
 
   /** An upstream has begun to answer. */
@@ -162,8 +176,8 @@ export class CallMetrics implements CallListener {
     if (record.outcome === "refused") refused.add(refused.book.at(reasonOf(record)));
     this.#times.e2e.record(index, record.endedUs - receivedUs, linkOf(record));
     if (record.heldUs > 0) heldSeconds.add(heldSeconds.book.at(route), record.heldUs / US_PER_S);
-    bodyBytes.add(bodyBytes.book.at("request"), record.requestBytes);
-    bodyBytes.add(bodyBytes.book.at("response"), record.responseBytes);
+    bodyBytes.add(this.#requestBodies, record.requestBytes);
+    bodyBytes.add(this.#responseBodies, record.responseBytes);
     this.#countWait(record);
     this.#countStalls(index, record);
     this.#countTokens(record);
@@ -215,10 +229,23 @@ export class CallMetrics implements CallListener {
       if (outcome === "ok") usageMissing.add(usageMissing.book.at(model, upstream));
       return;
     }
-    tokens.add(tokens.book.at(model, upstream, "input"), usage.inputTokens);
-    tokens.add(tokens.book.at(model, upstream, "cached"), usage.cachedTokens);
-    tokens.add(tokens.book.at(model, upstream, "output"), usage.outputTokens);
+    const { input, cached, output } = this.#tokensOf(model, upstream);
+    tokens.add(input, usage.inputTokens);
+    tokens.add(cached, usage.cachedTokens);
+    tokens.add(output, usage.outputTokens);
     tenantTokens.add(of, usage.inputTokens + usage.outputTokens);
+  }
+
+  #tokensOf(model: string, upstream: string): TokenSeries {
+    const { tokens, usageMissing } = this.#counts;
+    const pair = usageMissing.book.at(model, upstream);
+    let series = this.#tokens[pair];
+    if (series === undefined) {
+      const of = (kind: string): number => tokens.book.at(model, upstream, kind);
+      series = { input: of("input"), cached: of("cached"), output: of("output") };
+      this.#tokens[pair] = series;
+    }
+    return series;
   }
 }
 

@@ -2,9 +2,9 @@
  * Gathers lines, writes them in the background and never holds up who gives them: what does not fit the queue, or cannot
  * be written, is dropped and counted. A fault is told once until writing works again, and tried anew after a while.
  *
- * A write for each line was the half of what a log cost: a trip through Node's thread pool, some 25 µs of processor time,
- * for 1 µs of bytes. So lines wait for each other, but no line for longer than GATHER_US, unless the write before it
- * takes longer than that; GATHER_CHARS of them go at once. A process that is killed takes along what it has gathered.
+ * A write for each line cost more than all else of a log: a trip through Node's thread pool, 10 to 15 µs of processor
+ * time. So lines wait for each other, but no line for longer than GATHER_US, unless the write before it takes longer than
+ * that; GATHER_CHARS of them go at once. A process that is killed takes along what it has gathered.
  *
  * Bounded: LINES_MAX lines and CHARS_MAX of them wait; one write at a time; no timer while nothing waits.
  */
