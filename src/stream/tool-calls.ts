@@ -37,8 +37,8 @@ export class ToolCalls {
   readonly #callsMax: number;
   readonly #budget: ArgumentBudget;
   readonly #calls: ToolCall[] = [];
-  /** The newest call at each `choice:index`. */
-  readonly #byIndex = new Map<string, ToolCall>();
+  /** The newest call at each `choice:index`. Made with the first: most streams have none. */
+  #byIndex: Map<string, ToolCall> | undefined;
   /** A call was refused. */
   #isFull = false;
 
@@ -99,7 +99,7 @@ export class ToolCalls {
   #find(fragment: CallFragment): ToolCall | typeof AMBIGUOUS | undefined {
     const { choice, id, name } = fragment;
     const atIndex =
-      fragment.index === null ? undefined : this.#byIndex.get(`${choice}:${fragment.index}`);
+      fragment.index === null ? undefined : this.#byIndex?.get(`${choice}:${fragment.index}`);
     if (id !== "") {
       const known = this.#calls.find((call) => call.choice === choice && call.wireId === id);
       if (known !== undefined) return known;
@@ -133,7 +133,9 @@ export class ToolCalls {
   #open(fragment: CallFragment): ToolCall | undefined {
     const { choice, index, id, name } = fragment;
     const call = this.#start({ choice, id, name, seed: "", byServer: false });
-    if (call !== undefined && index !== null) this.#byIndex.set(`${choice}:${index}`, call);
+    if (call === undefined || index === null) return call;
+    this.#byIndex ??= new Map();
+    this.#byIndex.set(`${choice}:${index}`, call);
     return call;
   }
 

@@ -21,15 +21,20 @@ export class JsonEndCheck {
   }
 
   push(bytes: Uint8Array): void {
-    for (let at = 0; at < bytes.length; at += 1) {
-      if (this.#isInString) at = this.#stringEnd(bytes, at);
-      else {
-        const byte = bytes[at]!;
-        if (byte === QUOTE) this.#isInString = true;
-        else if (byte === OPEN_OBJECT || byte === OPEN_LIST) this.#depth += 1;
-        else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) this.#depth -= 1;
-      }
+    if (bytes.length === 0) return;
+    let depth = this.#depth;
+    let at = this.#isInString ? this.#stringEnd(bytes, 0) + 1 : 0;
+    for (; at < bytes.length; at += 1) {
+      const byte = bytes[at]!;
+      if (byte === QUOTE) {
+        this.#isInString = true;
+        at = this.#stringEnd(bytes, at + 1);
+      } else if (byte < OPEN_LIST) {
+        // Digits, commas and white space, of which a long answer outside its strings is made.
+      } else if (byte === OPEN_OBJECT || byte === OPEN_LIST) depth += 1;
+      else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) depth -= 1;
     }
+    this.#depth = depth;
   }
 
   /** @returns where the string that goes on at `start` has its last quote; the length if it goes on beyond this piece. */

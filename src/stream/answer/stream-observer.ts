@@ -31,6 +31,8 @@ export class StreamObserver implements BodyObserver, EventListener {
   #source: EventSource;
   readonly #timeline: StreamTimeline;
   #ending: Ending | undefined;
+  /** Of what has ended, made once. */
+  #completion: Completion | undefined;
   /** The model has put something out, or said that it will not: there is something to deliver. */
   hasContent = false;
   /** Of the last read, as are the next two. */
@@ -64,6 +66,7 @@ export class StreamObserver implements BodyObserver, EventListener {
   goOn(source: EventSource): void {
     this.#source = source;
     this.#ending = undefined;
+    this.#completion = undefined;
     this.hasContent = false;
     this.error = undefined;
   }
@@ -114,7 +117,8 @@ export class StreamObserver implements BodyObserver, EventListener {
     if (this.#ending === undefined) {
       for (const event of this.#source.end(nowUs)) this.event(event);
       this.#timeline.end(nowUs);
-      this.#ending = this.#readEnding();
+      this.#completion = this.#source.completion;
+      this.#ending = endingOf(this.#completion);
     }
     return this.#ending;
   }
@@ -125,26 +129,25 @@ export class StreamObserver implements BodyObserver, EventListener {
 
   /** What has been read says that it is whole, whether or not its bytes have ended. */
   get isWhole(): boolean {
-    return this.#source.completion.state === "complete";
+    return this.completion.state === "complete";
   }
 
   get completion(): Completion {
-    return this.#source.completion;
+    return this.#completion ?? this.#source.completion;
   }
 
   get usage(): TokenUsage {
-    return this.#source.completion.usage;
+    return this.completion.usage;
   }
 
   /** Frames that could not be read; an early end is none. */
   get faults(): number {
-    const { faults, state } = this.#source.completion;
+    const { faults, state } = this.completion;
     return state === "incomplete" ? faults - 1 : faults;
   }
+}
 
-  #readEnding(): Ending {
-    const { state, terminalMissing } = this.#source.completion;
-    if (state === "open") return "unknown";
-    return state === "complete" && terminalMissing ? "terminal_missing" : state;
-  }
+function endingOf({ state, terminalMissing }: Completion): Ending {
+  if (state === "open") return "unknown";
+  return state === "complete" && terminalMissing ? "terminal_missing" : state;
 }
