@@ -2,12 +2,19 @@
  * What an event costs from bytes to timeline, beside bare `JSON.parse` of the same frames' data, which no reader of this
  * wire can do without. Ratios hold across machines, microseconds do not.
  *
- * Three ways of arriving: one frame a read, sixteen a read, and one frame in two reads. Rounds alternate with the bare
- * parse; the minimum is the figure, since noise only adds, and the median stands beside it.
+ * Three ways of arriving: one frame a read, sixteen a read, and one frame in two reads; and one frame a read without its
+ * events, for an observer that wants figures only, as in the gateway. Frames are alike but for their text, or have
+ * OpenAI's filler as well, or differ in a time of their own, so that each has to be parsed. Rounds alternate with the
+ * bare parse; the minimum is the figure, since noise only adds, and the median stands beside it.
  *
  *     npx tsx bench/stream.ts
  */
-import { createDecoder, type StreamFormat, StreamTimeline } from "../src/stream/index.ts";
+import {
+  createDecoder,
+  type StreamFormat,
+  StreamObserver,
+  StreamTimeline,
+} from "../src/stream/index.ts";
 
 const STREAM_CHUNKS = 200;
 const STREAMS = 50;
@@ -16,7 +23,7 @@ const GOAL_US = 5;
 
 const UTF8 = new TextEncoder();
 
-function chatFrames(): string[] {
+function chatFrames(more: (i: number) => object = () => ({})): string[] {
   const shared = { id: "chatcmpl-bench", object: "chat.completion.chunk", created: 1_700_000_000 };
   return Array.from({ length: STREAM_CHUNKS }, (_, i) =>
     JSON.stringify({
@@ -24,6 +31,7 @@ function chatFrames(): string[] {
       model: "some-model-0125",
       system_fingerprint: "fp_0000000000",
       choices: [{ index: 0, delta: { content: ` word${i}` }, logprobs: null, finish_reason: null }],
+      ...more(i),
     }),
   );
 }
@@ -64,6 +72,18 @@ function decodeAndTime(format: StreamFormat, reads: readonly Uint8Array[]): numb
   return chunks;
 }
 
+/** As the gateway reads it: figures only. */
+function observe(format: StreamFormat, reads: readonly Uint8Array[]): number {
+  let chunks = 0;
+  for (let stream = 0; stream < STREAMS; stream += 1) {
+    const observer = new StreamObserver(format, 0);
+    for (const [i, read] of reads.entries()) observer.push(read, i * 1_000);
+    observer.end(reads.length * 1_000);
+    chunks += observer.metrics.chunks;
+  }
+  return chunks;
+}
+
 function group(frames: readonly string[], size: number): Uint8Array[] {
   const reads: Uint8Array[] = [];
   for (let i = 0; i < frames.length; i += size) {
@@ -83,7 +103,7 @@ function median(values: readonly number[]): number {
 function report(name: string, oursUs: readonly number[], bareUs: readonly number[]): void {
   const [best, bare] = [Math.min(...oursUs), Math.min(...bareUs)];
   const parts = [
-    name.padEnd(42),
+    name.padEnd(50),
     `${best.toFixed(2)} µs an event (median ${median(oursUs).toFixed(2)})`,
     `${Math.round(1e6 / best).toLocaleString("en-US")} events/s`,
     `JSON.parse ${bare.toFixed(2)} µs`,
@@ -93,33 +113,40 @@ function report(name: string, oursUs: readonly number[], bareUs: readonly number
   console.log(parts.join("  "));
 }
 
-const WIRES = [
-  ["openai-chat", chatFrames(), (json: string) => `data: ${json}\n\n`],
+const data = (json: string): string => `data: ${json}\n\n`;
+const filler = (i: number): object => ({ usage: null, obfuscation: "x".repeat(i % 9) });
+const WIRES: readonly (readonly [string, StreamFormat, string[], (json: string) => string])[] = [
+  ["openai-chat", "openai-chat", chatFrames(), data],
+  ["openai-chat with filler", "openai-chat", chatFrames(filler), data],
+  ["openai-chat, all different", "openai-chat", chatFrames((i) => ({ timings: i })), data],
   [
     "anthropic-messages",
+    "anthropic-messages",
     messagesFrames(),
-    (json: string) => `event: content_block_delta\ndata: ${json}\n\n`,
+    (json) => `event: content_block_delta\n${data(json)}`,
   ],
-] as const;
+];
 
 console.log(
   `decode + timeline, ${STREAMS} streams of ${STREAM_CHUNKS} events, minimum of ${ROUNDS} rounds`,
 );
-for (const [format, jsons, frame] of WIRES) {
+for (const [name, format, jsons, frame] of WIRES) {
   const wire = jsons.map(frame);
+  const single = group(wire, 1);
   const ways = [
-    ["one frame a read", group(wire, 1)],
-    ["16 frames a read", group(wire, 16)],
-    ["one frame in two reads", halve(group(wire, 1))],
+    ["one frame a read", single, decodeAndTime],
+    ["16 frames a read", group(wire, 16), decodeAndTime],
+    ["one frame in two reads", halve(single), decodeAndTime],
+    ["figures only", single, observe],
   ] as const;
-  for (const [way, reads] of ways) {
+  for (const [way, reads, read] of ways) {
     const [oursUs, bareUs]: [number[], number[]] = [[], []];
-    decodeAndTime(format, reads);
+    read(format, reads);
     bareParse(jsons);
     for (let round = 0; round < ROUNDS; round += 1) {
-      oursUs.push(timeUs(() => decodeAndTime(format, reads)));
+      oursUs.push(timeUs(() => read(format, reads)));
       bareUs.push(timeUs(() => bareParse(jsons)));
     }
-    report(`${format}, ${way}`, oursUs, bareUs);
+    report(`${name}, ${way}`, oursUs, bareUs);
   }
 }

@@ -1,6 +1,6 @@
 /** What a template says of a frame is what parsing says, whatever the frame, its framing and the cuts between reads. */
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { createDecoder, type StreamEvent, type StreamFormat, StreamObserver } from "./index.ts";
 
 const UTF8 = new TextEncoder();
@@ -64,11 +64,12 @@ const chatData = fc
     finish: fc.constantFrom(null, null, null, null, "stop"),
     choice: fc.constantFrom(0, 0, 0, 1),
     usage: fc.option(fc.record({ completion_tokens: fc.nat(9) }), { freq: 6 }),
+    filler: fc.constantFrom(undefined, undefined, "", "x9", " so", '"'),
     isAscii: fc.boolean(),
   })
-  .map(({ said, name, finish, choice, usage, isAscii }) => {
+  .map(({ said, name, finish, choice, usage, filler, isAscii }) => {
     const choices = [{ index: choice, delta: { [name]: said }, finish_reason: finish }];
-    const chunk = { id: "c", model: "m", choices };
+    const chunk = { id: "c", model: "m", choices, obfuscation: filler };
     return written(usage === null ? chunk : { ...chunk, usage }, isAscii);
   });
 
@@ -88,11 +89,14 @@ const responsesData = fc
   .record({
     said: text,
     type: fc.constantFrom("output_text", "output_text", "reasoning_summary_text", "refusal"),
-    number: fc.constantFrom(1, 1, 2),
+    index: fc.constantFrom(1, 1, 2),
+    number: fc.oneof(fc.nat(12), fc.constantFrom(-1, 1.5, 1e21, 10 ** 15)),
+    filler: fc.constantFrom(undefined, "x", "xyz"),
   })
-  .map(({ said, type, number }) =>
-    written({ type: `response.${type}.delta`, output_index: number, delta: said }, false),
-  );
+  .map(({ said, type, index, number, filler }) => {
+    const fields = { output_index: index, delta: said, obfuscation: filler };
+    return written({ type: `response.${type}.delta`, sequence_number: number, ...fields }, false);
+  });
 
 /** Few ways in a run, so that frames are often alike. */
 function framed(data: fc.Arbitrary<string>): fc.Arbitrary<Wire> {
@@ -152,6 +156,50 @@ describe("a frame that is like the one before it", () => {
     );
   });
 
+  const chat = (i: number): object => ({ choices: [{ index: 0, delta: { content: `t${i}` } }] });
+  const response = { type: "response.output_text.delta", output_index: 0 };
+  it.each([
+    ["openai-chat", "\n", chat],
+    ["openai-chat", "\r\n", chat],
+    ["openai-chat", "\n", (i: number) => ({ ...chat(i), obfuscation: "x".repeat(i % 4) })],
+    ["openai-chat", "\n", (i: number) => ({ choices: [{ delta: { reasoning: `t${i}` } }] })],
+    [
+      "openai-responses",
+      "\n",
+      (i: number) => ({ ...response, sequence_number: i, delta: `t${i}` }),
+    ],
+    [
+      "anthropic-messages",
+      "\n",
+      (i: number) => ({
+        type: "content_block_delta",
+        delta: { type: "text_delta", text: `\n${i}` },
+      }),
+    ],
+  ] as [StreamFormat, string, (i: number) => object][])(
+    "is not parsed (%s, %j, %#)",
+    (format, line, data) => {
+      const frames = Array.from(
+        { length: 20 },
+        (_, i) =>
+          `event: x${line}data: ${JSON.stringify(data(i)).replace("\\n0", "0")}${line}${line}`,
+      );
+      const parse = vi.spyOn(JSON, "parse");
+      const observer = new StreamObserver(format, 0);
+      for (const [i, frame] of frames.entries()) {
+        const bytes = UTF8.encode(frame);
+        // Within the first line, or after it.
+        const cut = i % 3 === 0 ? 4 : bytes.indexOf(0x64);
+        observer.push(bytes.subarray(0, cut), 0);
+        observer.push(bytes.subarray(cut), 0);
+      }
+      const documents = parse.mock.calls.filter(([text]) => text.startsWith("{"));
+      parse.mockRestore();
+      expect(documents).toHaveLength(1);
+      expect(observer.metrics.chunks).toBe(20);
+    },
+  );
+
   it.each(["a", "\\u0061"])("is not taken where nobody can tell which text was read (%s)", (a) => {
     const frame = (x: string): string =>
       `data: {"choices":[{"x":"${x}","delta":{"content":"${a}"}}]}\n\n`;
@@ -171,6 +219,22 @@ describe("a frame that is like the one before it", () => {
     },
   );
 
+  it.each([
+    ["sequence_number", "1", "2", "text-delta"],
+    ["sequence_number", "9", "10", "text-delta"],
+    ["sequence_number", "1", "02", "fault"],
+    ["sequence_number", "1", "", "fault"],
+    ["sequence_number", "1", '"2"', "text-delta"],
+    ["obfuscation", '"x"', '"yz"', "text-delta"],
+    ["obfuscation", '"x"', '"\t"', "fault"],
+    ["obfuscation", '"x"', "2", "text-delta"],
+  ])("may differ in %s, from %s to %s, and give a %s", (name, before, now, type) => {
+    const frame = (said: string, value: string): string =>
+      `data: {"${name}":${value},"type":"response.output_text.delta","delta":"${said}"}\n\n`;
+    const frames = [frame("a", before), frame("b", now)];
+    expect(decoded("openai-responses", { frames, cuts: [] })[1]).toMatchObject({ type });
+  });
+
   it("counts what an escape stands for, not what it is written with", () => {
     const frames = ["word", "\\n\\u0020\\ud83d\\ude00", "words"].map(
       (said) => `data: {"choices":[{"delta":{"content":"${said}"}}]}\n\n`,
@@ -181,6 +245,29 @@ describe("a frame that is like the one before it", () => {
     expect(observer.metrics).toMatchObject({ tokens: 13, spreadBy: "characters" });
     // Four, four and five.
     expect(observer.metrics.itlUs).toHaveLength(9);
+  });
+
+  it("is not parsed in a read of many", () => {
+    const frames = Array.from({ length: 200 }, (_, i) => `data: ${JSON.stringify(chat(i))}\n\n`);
+    const parse = vi.spyOn(JSON, "parse");
+    const events = createDecoder("openai-chat").push(UTF8.encode(frames.join("")), 0);
+    const parses = parse.mock.calls.length;
+    parse.mockRestore();
+    expect(parses).toBe(1);
+    expect(events.map((event) => event.type === "text-delta" && event.text)).toEqual(
+      frames.map((_, i) => `t${i}`),
+    );
+  });
+
+  it("is not what is left of a frame over the limit", () => {
+    const frame = `event: x\ndata: ${JSON.stringify(chat(1))}\n\n`;
+    const decoder = createDecoder("openai-chat", { frameBytesMax: 600 });
+    for (let i = 0; i < 2; i += 1) expect(decoder.push(UTF8.encode(frame), 0)).toHaveLength(1);
+    decoder.push(UTF8.encode("event: x\n"), 0);
+    const spilled = decoder.push(UTF8.encode("data: ".padEnd(700)), 0);
+    expect(spilled).toMatchObject([{ type: "fault", code: "frame-size" }]);
+    expect(decoder.push(UTF8.encode(frame.slice(9)), 0)).toEqual([]);
+    expect(decoder.push(UTF8.encode(frame), 0)).toHaveLength(1);
   });
 
   it("is read like any other beyond the limit of a frame", () => {

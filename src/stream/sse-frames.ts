@@ -32,6 +32,8 @@ const BYTE_ORDER_MARK = 0xfeff;
 /** A larger buffer is given back after use, so that one long line does not stay with an idle stream. */
 const HELD_BYTES_KEPT = 64 * 1024;
 const KEPT_UNITS_MAX = 4 * 1024;
+/** An event's name and number, which some servers write by themselves. */
+const BEGUN_UNITS_MAX = 512;
 const NO_BYTES = new Uint8Array(0);
 
 /**
@@ -55,9 +57,11 @@ export class SseFrames {
   #isOversize = false;
   /** The unfinished line was thrown away: its rest is no line of its own. */
   #lineSpilled = false;
-  /** What is being read, and where the frame at hand begins in it: −1 if that was in an earlier read. */
+  /** What is being read, and where the frame at hand begins in it; −1 if that is no longer there. */
   #lines = "";
   #frameStart = -1;
+  /** First lines of a frame, as they were read before. */
+  #begun = "";
 
   /** @param frameBytesMax largest frame, and so the most that is held. */
   constructor(frameBytesMax: number, listener: FrameListener) {
@@ -78,15 +82,14 @@ export class SseFrames {
     this.#hold(bytes.subarray(end));
   }
 
-  /** While the listener is told of an event: the frame's lines, with the empty one; "" if it began in an earlier read. */
+  /** While the listener is told of an event: the frame's lines, with the empty one; "" if they are no longer there. */
   get frameText(): string {
     if (this.#frameStart < 0) return "";
     const end = this.#lines.indexOf("\n\n", this.#frameStart);
     const text = this.#lines.slice(this.#frameStart, end + 2);
-    // Whoever keeps a slice keeps what it was cut from.
-    return this.#lines.length > KEPT_UNITS_MAX
-      ? (JSON.parse(JSON.stringify(text)) as string)
-      : text;
+    if (this.#lines.length <= KEPT_UNITS_MAX) return text;
+    // Whoever keeps a slice keeps what it was cut from; what is joined is a string of its own.
+    return [text.slice(0, 1), text.slice(1)].join("");
   }
 
   /** The stream has ended. @returns size of an unfinished frame; it is no event, by the standard. */
@@ -130,23 +133,13 @@ export class SseFrames {
     this.#heldBytes = needed;
   }
 
-  /** @param text whole lines, each with its end. */
+  /** @param lines whole, each with its end. */
   #readLines(lines: string): void {
-    let text = lines;
-    let at = 0;
-    if (this.#isFirstLine) {
-      this.#isFirstLine = false;
-      if (text.charCodeAt(0) === BYTE_ORDER_MARK) at = 1;
-    }
-    if (this.#afterCr && text.charCodeAt(0) === LF) at = 1;
-    this.#afterCr = false;
-    if (text.includes("\r")) {
-      this.#afterCr = text.charCodeAt(text.length - 1) === CR;
-      text = text.slice(at).replace(/\r\n?/g, "\n");
-      at = 0;
-    }
+    const text = this.#begun + this.#withLineFeeds(lines);
+    let at = this.#begun.length;
     this.#lines = text;
-    this.#frameStart = this.#isBetweenFrames ? at : -1;
+    this.#frameStart = at > 0 || this.#isBetweenFrames ? 0 : -1;
+    if (at > 0) at = this.#skimBegun(text, at);
     for (;;) {
       if (at === this.#frameStart) {
         at = this.#listener.skim(text, at);
@@ -161,7 +154,36 @@ export class SseFrames {
       } else if (!this.#isOversize) this.#readLine(text, at, lineEnd);
       at = lineEnd + 1;
     }
+    this.#begun = this.#isBegun ? text.slice(this.#frameStart) : "";
     this.#lines = "";
+  }
+
+  /** @returns the lines, each ended by LF, without a mark at the very first and without the other half of a CRLF. */
+  #withLineFeeds(lines: string): string {
+    let at = 0;
+    if (this.#isFirstLine) {
+      this.#isFirstLine = false;
+      if (lines.charCodeAt(0) === BYTE_ORDER_MARK) at = 1;
+    }
+    if (this.#afterCr && lines.charCodeAt(0) === LF) at = 1;
+    this.#afterCr = lines.charCodeAt(lines.length - 1) === CR;
+    const text = at === 0 ? lines : lines.slice(at);
+    return text.includes("\r") ? text.replace(/\r\n?/g, "\n") : text;
+  }
+
+  /** The frame whose first lines came in an earlier read: with the rest of them it may be one to be taken as it is. */
+  #skimBegun(text: string, at: number): number {
+    const end = this.#listener.skim(text, 0);
+    if (end === 0) return at;
+    this.#dropFrame();
+    this.#frameStart = end;
+    return end;
+  }
+
+  /** Some of the frame at hand is there, all of it in `#lines`, and not so much that joining it again would cost. */
+  get #isBegun(): boolean {
+    if (this.#frameStart < 0 || this.#frameUnits === 0) return false;
+    return this.#lines.length - this.#frameStart <= BEGUN_UNITS_MAX;
   }
 
   /** No line of a frame is there yet; a comment belongs to none. */
@@ -215,6 +237,7 @@ export class SseFrames {
     this.#data = undefined;
     if (this.#moreData.length > 0) this.#moreData = [];
     this.#frameUnits = 0;
+    this.#begun = "";
   }
 }
 
