@@ -1,5 +1,5 @@
 /**
- * The built package: one file for each of its entries and shared chunks between them. As hundreds of modules of their own, an
+ * The built package: one file for each of its entries and threads, and shared chunks between them. As hundreds of modules of their own, an
  * import would spend more time on opening files than on everything else. By rolldown's own function, since its command
  * prints a table of all chunks, and the demo begins with this.
  *
@@ -8,10 +8,11 @@
 import { readFileSync } from "node:fs";
 import { build } from "rolldown";
 
-const { exports, bin } = JSON.parse(readFileSync("package.json", "utf8"));
+const { exports, bin, threads } = JSON.parse(readFileSync("package.json", "utf8"));
 const built = [
   ...Object.values(exports).flatMap((one) => (typeof one === "string" ? [] : [one.default])),
   ...Object.values(bin),
+  ...threads,
 ];
 /** `./dist/x/index.js` is made from `src/x/index.ts`. */
 const entries = built.map((path) => path.replace(/^\.\/dist\//, "").replace(/\.js$/, ""));

@@ -1,7 +1,7 @@
 /** `manx gateway`: runs the proxy until it is interrupted, and by another configuration when its file changes. */
 import type { Command } from "commander";
 import type { GivenValue } from "../config/index.ts";
-import { durationText, renderError } from "../core/index.ts";
+import { durationText, formatUs, renderError } from "../core/index.ts";
 import type { ConfigDiff, GatewayConfig } from "../gateway/config/index.ts";
 import type { Gateway } from "../gateway/index.ts";
 import { addGatewayFlags, type GatewayFlags, readGatewayFlags } from "./gateway-flags.ts";
@@ -123,6 +123,13 @@ async function readConfig(
   return read;
 }
 
+function rehearsalLine({ rehearsal }: Gateway): string {
+  if (rehearsal === null) return "";
+  const { calls, failed, tookUs } = rehearsal;
+  const but = failed === 0 ? "" : `, ${failed} of them without an answer`;
+  return `gateway: rehearsed ${calls} calls in ${formatUs(tookUs)}${but}\n`;
+}
+
 /** The one ready line, and what stands in the way. */
 function report(gateway: Gateway, flags: GatewayFlags, io: Io): void {
   const { open } = gateway.connections();
@@ -141,7 +148,7 @@ function report(gateway: Gateway, flags: GatewayFlags, io: Io): void {
   if (warning !== null) {
     io.stderr.write(`${renderError(warning).replace(/^error/, "warning")}\n`);
   }
-  if (flags.verbose === true) io.stderr.write(limitLines(limits));
+  if (flags.verbose === true) io.stderr.write(rehearsalLine(gateway) + limitLines(limits));
   if (flags.json !== true) return;
   const connections = gateway.connections();
   io.stdout.write(`${JSON.stringify({ url, upstreams, connections, limits, warning })}\n`);

@@ -40,7 +40,7 @@ export function addGatewayFlags(command: Command): Command {
       .option("--port <number>", "port to listen on; 0 takes any free one (default: 4000)")
       .option("--workers <count>", "processes that share the port (default: 1)")
       .option("--preconnect <count>", "upstream connections kept open (default: 4)")
-      .option("--rehearsal <count>", "calls to itself before it listens; 0 = none (default: 1500)")
+      .option("--rehearsal <count>", "calls to itself before it listens; 0 = none (default: 3000)")
       .option("--idle <duration>", "how long an unused upstream connection is kept (default: 2m)")
       .option("--deadline <duration>", "limit for a call with all its attempts (default: none)")
       .option("--timeout-connect <duration>", "limit to connect; 0s = none (default: 10s)")

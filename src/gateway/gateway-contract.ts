@@ -7,6 +7,7 @@ import type { Fleet, MetricsPage } from "./fleet.ts";
 import type { GatewayReport } from "./gateway-report.ts";
 import type { BudgetLedger, BudgetStore } from "./keys/index.ts";
 import type { LimitsInEffect } from "./limits.ts";
+import type { Rehearsal } from "./rehearsal/rehearsal.ts";
 import type { SharedFacts } from "./shared-state/index.ts";
 
 export interface GatewayConnections {
@@ -30,6 +31,8 @@ export interface Gateway {
   readonly limits: LimitsInEffect;
   /** Why an upstream could not be reached at the start, or null: the gateway runs all the same. */
   readonly warning: ManxError | null;
+  /** The calls that it made to itself before it listened; null if it was to make none. */
+  readonly rehearsal: Rehearsal | null;
   /** Requests that are open now. */
   inFlight(): number;
   connections(): GatewayConnections;

@@ -15,7 +15,7 @@ import { GuardSet } from "./guardrails/index.ts";
 import { keyRingOf } from "./key-ring-of.ts";
 import { BudgetKeeper, BudgetLedger, type BudgetStore, type KeyRing } from "./keys/index.ts";
 import { type LimitsInEffect, limitsInEffect } from "./limits.ts";
-import { rehearse } from "./rehearsal.ts";
+import { type Rehearsal, rehearse } from "./rehearsal/rehearsal.ts";
 import { Seeing } from "./seeing/index.ts";
 import { type SharedFacts, SharedState, StateWatch } from "./shared-state/index.ts";
 import { type SimpleOptions, simpleConfig } from "./simple-config.ts";
@@ -47,13 +47,11 @@ export async function startConfigured(
   config: GatewayConfig,
   parts: GatewayParts = {},
 ): Promise<Gateway> {
-  const { rehearsal: calls } = config.listen;
-  if (calls > 0) {
-    const start = (staged: GatewayConfig): Promise<Gateway> =>
-      startConfigured(staged, { listensAlone: true });
-    await rehearse(config, { calls, clock: parts.clock ?? realClock, start });
-  }
+  const start = (staged: GatewayConfig): Promise<Gateway> =>
+    startConfigured(staged, { listensAlone: true });
+  const rehearsal = await rehearse(config, { clock: parts.clock ?? realClock, start });
   const running = new RunningGateway(config, parts);
+  running.rehearsal = rehearsal;
   await running.start();
   return running;
 }
@@ -82,6 +80,7 @@ class RunningGateway implements Gateway {
   url = "";
   adminUrl: string | null = null;
   warning: ManxError | null = null;
+  rehearsal: Rehearsal | null = null;
 
   constructor(config: GatewayConfig, parts: GatewayParts) {
     const { clock = realClock } = parts;

@@ -6,6 +6,8 @@ export interface PackageJson {
   readonly version: string;
   readonly type: string;
   readonly bin: Readonly<Record<string, string>>;
+  /** Files that the package starts by their path, in threads of their own. */
+  readonly threads: readonly string[];
   readonly files: readonly string[];
   readonly exports: Readonly<Record<string, string | { types: string; default: string }>>;
   readonly scripts: Readonly<Record<string, string>>;
@@ -24,10 +26,12 @@ export function sourceOf(built: string): string | undefined {
     : undefined;
 }
 
-/** The source files through which users come in: `exports` and `bin`. */
+/** The source files that no other leads to: `exports` and `bin`, through which users come in, and `threads`. */
 export function packageEntries(json: PackageJson): string[] {
   const built = Object.values(json.exports).map((one) =>
     typeof one === "string" ? one : one.default,
   );
-  return [...built, ...Object.values(json.bin)].map(sourceOf).filter((path) => path !== undefined);
+  return [...built, ...Object.values(json.bin), ...json.threads]
+    .map(sourceOf)
+    .filter((path) => path !== undefined);
 }

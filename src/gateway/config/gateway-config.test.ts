@@ -40,7 +40,7 @@ describe("a gateway's configuration", () => {
   it("of one upstream is complete, and has the defaults of what it configures", async () => {
     const { config, notices } = configFromUpstream("http://127.0.0.1:8000");
     expect(notices).toEqual([]);
-    expect(config.listen).toEqual({ host: "127.0.0.1", port: 4000, workers: 1, rehearsal: 1500 });
+    expect(config.listen).toEqual({ host: "127.0.0.1", port: 4000, workers: 1, rehearsal: 3000 });
     expect(config.upstreams).toHaveLength(1);
     expect(config.upstreams[0]).toMatchObject({
       urls: ["http://127.0.0.1:8000"],
@@ -107,7 +107,7 @@ describe("a gateway's configuration", () => {
     const flags = [{ path: ["listen", "port"], value: 1, name: "--port" }];
     const env = { MANX_GATEWAY_LISTEN__PORT: "2", MANX_GATEWAY_LISTEN__HOST: "::1" };
     const given = (await readGatewayConfig(path, { env, flags })).config;
-    expect(given.listen).toEqual({ host: "::1", port: 1, workers: 1, rehearsal: 1500 });
+    expect(given.listen).toEqual({ host: "::1", port: 1, workers: 1, rehearsal: 3000 });
   });
 
   const GUARD = { name: "g", stage: "output", kind: "pattern" };
