@@ -34,8 +34,8 @@ const SLOW_FACTOR = 10;
 /** Of the prompts, in tokens: the golden tail, and a mix in which large prompts take longer. */
 const ONE_SIZE = [1_500];
 const MIXED = [300, 1_500, 6_000];
-/** Calls after the slowdown that are looked at: about as long as it takes to be noticed and to become the new normal. */
-const ONSET_CALLS = 300;
+/** Calls after the slowdown that are looked at: until what is slow begins to be the usual. */
+const ONSET_CALLS = 150;
 
 interface Outcome {
   readonly p50Ms: number;
@@ -53,18 +53,19 @@ function run(
   hedges: boolean,
   sizes: readonly number[],
   slowness: (call: number) => number = () => 1,
+  { targets, perS } = { targets: 2, perS: PER_S },
 ): Outcome {
   const { clock, random } = world(seed);
   const dice = new Random(seed, "upstream");
   const route = makeRoute(random, {
-    targets: 2,
+    targets,
     policy: { hedge: hedges ? HEDGE_POLICY : null, breaker: null },
   });
   const traces: CallTrace[] = [];
   let tokens = 0;
   let atUs = 0;
   for (let i = 0; i < calls; i += 1) {
-    atUs += Math.round(dice.exponential(1_000 / PER_S) * MS);
+    atUs += Math.round(dice.exponential(1_000 / perS) * MS);
     const inputTokens = sizes[dice.int(sizes.length)]!;
     // Every attempt draws anew: what is slow by chance is not slow again.
     const upstream = (): Script => {
@@ -134,11 +135,18 @@ const slowed = (call: number): number => (call >= calls / 2 ? 3 : 1);
 const calm = all.map((seed) => run(seed, true, ONE_SIZE).atOnset);
 const storm = all.map((seed) => run(seed, true, ONE_SIZE, slowed).atOnset);
 const count = (value: number): string => value.toFixed(0);
+/** One target that hedges itself, where calls come often and where one comes now and then. */
+const LONE_PER_S = [20, 5, 1, 0.2];
+const lone = LONE_PER_S.map((perS) => {
+  const hedges = all.map((seed) => run(seed, true, ONE_SIZE, slowed, { targets: 1, perS }).atOnset);
+  return `${range(hedges, count)} at ${perS}/s`;
+});
 console.log(
   [
     `${seeds} seeds of ${calls} calls, ${PER_S}/s, ${SLOW_SHARE * 100} % of them ${SLOW_FACTOR} x slow by chance`,
     ...compare("one size of prompt", ONE_SIZE),
     ...compare("mixed sizes", MIXED),
     `the whole upstream 3 x slower at once: ${range(storm, count)} hedges in the first ${ONSET_CALLS} calls after that, ${range(calm, count)} in the same calls without it`,
+    `the same at a single target that hedges itself: ${lone.join(", ")}`,
   ].join("\n"),
 );

@@ -370,7 +370,10 @@ export class Call {
     if (target < 0 && hedger.policy.sameTarget) {
       target = chooseTarget(targets, { excluded: busy, nowUs }, random);
     }
-    if (target >= 0 && hedger.ask(targets[target]!, this.#request.inputTokens, nowUs) === null) {
+    if (target < 0) return;
+    const isItself = target === primary.record.target;
+    const { inputTokens } = this.#request;
+    if (hedger.ask(targets[target]!, inputTokens, nowUs, isItself) === null) {
       this.#begin(target, "hedge", nowUs);
     }
   }

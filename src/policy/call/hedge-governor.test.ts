@@ -49,6 +49,20 @@ describe("a governor of hedges", () => {
     expect(hedger.refusals).toEqual({ saturated: 1, budget: 0 });
   });
 
+  it("refuses a late call's own target sooner than another one: its silence is evidence itself", () => {
+    const hedger = governor();
+    const target = new Target(options);
+    for (let i = 0; i < 200; i += 1) target.ttft.record(100, (100 + i) * MS);
+    const delayUs = hedger.delayUs(target, 100);
+    hedger.watch(target, 100, 0);
+    expect(hedger.ask(target, 100, delayUs, true)).toBeNull();
+    // Beside the late one, three that are silent for longer than three quarters of such prompts.
+    for (const beganUs of [1_000, 1_500, 2_000])
+      hedger.watch(target, 100, delayUs + beganUs - 260 * MS);
+    expect(hedger.ask(target, 100, delayUs + 2_000, true)).toBe("saturated");
+    expect(hedger.ask(target, 100, delayUs + 2_000)).toBeNull();
+  });
+
   it("says no when its budget is spent", () => {
     const hedger = governor(2);
     const target = new Target(options);

@@ -7,7 +7,8 @@
  * - a detector of slowness (`SlownessWatch`), told of every attempt of the route whether it was late or not.
  *
  * Each target has its own level there, and asked is the one that the hedge would go to: of two targets one may have gone
- * mute, and its calls are then all late and all worth a hedge to the other.
+ * mute, and its calls are then all late and all worth a hedge to the other. A hedge to the same target needs less evidence
+ * against it to be refused, since the late call itself is some.
  */
 import type { AttemptBudget } from "./attempt-budget.ts";
 import type { HedgePolicy } from "./call-policy.ts";
@@ -42,17 +43,18 @@ export class HedgeGovernor {
     return this.#slowness.begin(target, { tokens, delayUs }, nowUs);
   }
 
-  isSaturated(target: Target, nowUs: number): boolean {
-    return this.#slowness.isSlow(target, nowUs);
+  isSaturated(target: Target, nowUs: number, isItself = false): boolean {
+    return this.#slowness.isSlow(target, nowUs, isItself);
   }
 
   /**
    * @param target to which the hedge would go.
+   * @param isItself the late attempt is at the same target.
    * @returns null if the late call may be hedged, which is paid for then.
    */
-  ask(target: Target, tokens: number, nowUs: number): HedgeRefusal | null {
+  ask(target: Target, tokens: number, nowUs: number, isItself = false): HedgeRefusal | null {
     let refusal: HedgeRefusal | null = null;
-    if (this.isSaturated(target, nowUs)) refusal = "saturated";
+    if (this.isSaturated(target, nowUs, isItself)) refusal = "saturated";
     else if (!this.#budget.trySpend(tokens)) refusal = "budget";
     if (refusal !== null) this.refusals[refusal] += 1;
     return refusal;

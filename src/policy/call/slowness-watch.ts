@@ -27,6 +27,11 @@ const CHECKPOINTS_MAX = 4;
 const SHARE_MIN = 1 / 64;
 /** Nine attempts in a row that pass their median, or two their 95th percentile: odds of e^5 to one for slowness. */
 const ALARM = 5;
+/**
+ * For a hedge to the very target that is late: its call's own silence counts for half of it (2.5), and about two more calls
+ * that pass their median at that time are enough. Below it, calls that are late by chance would lose their hedges.
+ */
+const ALARM_OF_ITSELF = 4;
 /** Bounded, so that an alarm ends about ten good calls after the slowness. */
 const LEVEL_MAX = 2 * ALARM;
 
@@ -111,10 +116,16 @@ export class SlownessWatch {
     return attempt;
   }
 
-  /** From the alarm until all evidence for it is gone: in between, slow may be turning into usual. */
-  isSlow(target: Target, nowUs: number): boolean {
+  /**
+   * From the alarm until all evidence for it is gone: in between, slow may be turning into usual.
+   *
+   * @param isItself the question is asked for a call that is late at this same target.
+   */
+  isSlow(target: Target, nowUs: number, isItself = false): boolean {
     this.#settle(nowUs);
-    return this.#states.get(target)?.isSlow ?? false;
+    const state = this.#states.get(target);
+    if (state === undefined) return false;
+    return state.isSlow || (isItself && state.level >= ALARM_OF_ITSELF);
   }
 
   #settle(nowUs: number): void {
