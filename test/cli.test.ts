@@ -54,6 +54,18 @@ describe("manx", () => {
     expect(of.err).toMatch(/MANX_FLAG_UNKNOWN[\s\S]*at manx gateway\n[\s\S]*"--upstream"/);
   });
 
+  it("names the word that is too much, and not a flag's value before it", async () => {
+    const { exit, err } = await manx(
+      "gateway",
+      "--upstream",
+      "http://127.0.0.1:1",
+      "--hedge",
+      "yes",
+    );
+    expect(exit).toBe(2);
+    expect(err).toMatch(/MANX_COMMAND_UNKNOWN[\s\S]*at manx gateway\n[\s\S]*got "yes"\n/);
+  });
+
   it("says which flag is missing or lacks its value", async () => {
     const missing = await manx("gateway");
     expect(missing.exit).toBe(2);

@@ -98,6 +98,40 @@ describe("manx gateway", () => {
     expect(await started.done).toBe(0);
   });
 
+  it("tells at the start of an access log that cannot be written", async () => {
+    const flags = ["--upstream", "http://127.0.0.1:9", "--port", "0", "--rehearsal", "0"];
+    const started = run(...flags, "--access-log", "/proc/no/such/place.jsonl");
+    await says(started, "gateway: http");
+    await says(started, "MANX_LOG_UNWRITABLE");
+    expect(started.err).toContain("/proc/no/such/place.jsonl");
+    started.interrupt();
+    expect(await started.done).toBe(0);
+  });
+
+  it("translates for an upstream whose format is said", async () => {
+    const paths: (string | undefined)[] = [];
+    const message = { role: "assistant", content: "Hello" };
+    const server = createServer((request, response) => {
+      paths.push(request.url);
+      response.setHeader("content-type", "application/json");
+      const choices = [{ index: 0, message, finish_reason: "stop" }];
+      response.end(JSON.stringify({ id: "c", object: "chat.completion", created: 1, choices }));
+    });
+    open.push(() => close(server, { cutOpen: true }));
+    const upstream = await listen(server, { port: 0 });
+    const more = ["--port", "0", "--rehearsal", "0"];
+    const started = run("--upstream", upstream, "--format", "openai", ...more);
+    const url = await ready(started);
+    const asked = { role: "user", content: "hi" };
+    const body = JSON.stringify({ model: "m", max_tokens: 5, messages: [asked] });
+    const headers = { "content-type": "application/json" };
+    const answer = await fetch(`${url}/v1/messages`, { method: "POST", headers, body });
+    expect(await answer.json()).toMatchObject({ content: [{ type: "text", text: "Hello" }] });
+    expect(paths).toEqual(["/v1/chat/completions"]);
+    started.interrupt();
+    expect(await started.done).toBe(0);
+  });
+
   it("shows every limit in effect, those of a policy by its name", async () => {
     const flags = ["--upstream", "http://127.0.0.1:9", "--port", "0", "--timeout-gap", "7s"];
     const started = run(...flags, "--verbose");

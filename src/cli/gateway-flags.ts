@@ -7,6 +7,7 @@ import { parseCount } from "./flag-values.ts";
 export interface GatewayFlags {
   readonly config?: string;
   readonly upstream?: string;
+  readonly format?: string;
   readonly host?: string;
   readonly port?: string;
   readonly workers?: string;
@@ -36,6 +37,10 @@ export function addGatewayFlags(command: Command): Command {
       .option("--config <file>", "configuration file, such as manx.config.jsonc")
       // Checked below and not by commander, which would not look at a misspelt flag any more.
       .option("--upstream <url>", "instead of a file: where all requests go")
+      .option(
+        "--format <name>",
+        "what it speaks: openai or anthropic, and calls in the other one are translated; any = as they come (default: any)",
+      )
       .option("--host <address>", "address to listen on (default: 127.0.0.1)")
       .option("--port <number>", "port to listen on; 0 takes any free one (default: 4000)")
       .option("--workers <count>", "processes that share the port (default: 1)")
@@ -124,7 +129,7 @@ function rules(): Partial<Record<keyof GatewayFlags, FlagRule>> {
 }
 
 /** Only for the upstream that `--upstream` names: a file says these for each of its own. */
-const OF_THE_UPSTREAM = { preconnect: "--preconnect", idle: "--idle" } as const;
+const OF_THE_UPSTREAM = { format: "--format", preconnect: "--preconnect", idle: "--idle" } as const;
 
 /**
  * @returns what was given, by its place in the configuration.
@@ -155,11 +160,12 @@ function gapValues(text: string): GivenValue[] {
   });
 }
 
-function upstreamValues({ preconnect, idle, connections }: GatewayFlags): GivenValue[] {
+function upstreamValues({ format, preconnect, idle, connections }: GatewayFlags): GivenValue[] {
   const given: GivenValue[] = [];
   const add = (key: string, value: unknown, name: string): void => {
     given.push({ path: ["upstreams", 0, key], value, name });
   };
+  if (format !== undefined) add("format", format, "--format");
   if (preconnect !== undefined) {
     add("preconnect", parseCount(preconnect, "--preconnect", 0, 1_024), "--preconnect");
   }

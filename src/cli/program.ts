@@ -81,7 +81,7 @@ function forEachCommand(command: Command, visit: (command: Command) => void): vo
 /** Commander's own errors in Manx's words, with the nearest name that exists. */
 function usageError(thrown: CommanderError, program: Command, argv: readonly string[]): ManxError {
   const got = /'([^']*)'/.exec(thrown.message)?.[1] ?? "";
-  const { command, where, rest } = commandOf(program, argv);
+  const { command, where } = commandOf(program, argv);
   if (thrown.code === "commander.unknownOption") {
     const flags = command.options.map((option) => option.long ?? option.short ?? "");
     return new ManxError("MANX_FLAG_UNKNOWN", { where, got, ...nearestHint(got, flags) });
@@ -90,7 +90,8 @@ function usageError(thrown: CommanderError, program: Command, argv: readonly str
     thrown.code === "commander.unknownCommand" || thrown.code === "commander.excessArguments";
   if (isWord && command.commands.length > 0) {
     const names = command.commands.map((child) => child.name());
-    const word = rest.find((arg) => !arg.startsWith("-")) ?? got;
+    // What is left when each flag has its value: of the words as they stand, one may be such a value.
+    const word = command.args.find((arg) => !arg.startsWith("-")) ?? got;
     return new ManxError("MANX_COMMAND_UNKNOWN", {
       ...(command !== program && { where }),
       expected: `one of ${names.join(", ")}`,
@@ -106,22 +107,17 @@ function usageError(thrown: CommanderError, program: Command, argv: readonly str
   });
 }
 
-/** The innermost command that the words name, and what follows its name. */
-function commandOf(
-  program: Command,
-  argv: readonly string[],
-): { command: Command; where: string; rest: readonly string[] } {
+/** The innermost command that the words name. */
+function commandOf(program: Command, argv: readonly string[]): { command: Command; where: string } {
   let command = program;
   let where = "manx";
-  let rest = argv;
-  for (const [index, word] of argv.entries()) {
+  for (const word of argv) {
     const child = command.commands.find((one) => one.name() === word);
     if (child === undefined) continue;
     command = child;
     where += ` ${word}`;
-    rest = argv.slice(index + 1);
   }
-  return { command, where, rest };
+  return { command, where };
 }
 
 function nearestHint(got: string, names: readonly string[]): { hint?: string } {

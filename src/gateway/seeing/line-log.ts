@@ -55,6 +55,21 @@ export class LineLog {
     this.#options = options;
   }
 
+  /** Before the first line, so that a path that cannot be written is told of at the start. */
+  open(): void {
+    this.#pumping ??= this.#openFirst();
+  }
+
+  async #openFirst(): Promise<void> {
+    try {
+      this.#log ??= await this.#options.target.open();
+    } catch (thrown) {
+      this.#tell(thrown as NodeJS.ErrnoException);
+    }
+    // Lines may have come meanwhile.
+    await this.#pump();
+  }
+
   /** @param line without its end. */
   write(line: string): void {
     if (this.#lines.size >= LINES_MAX || this.#chars + line.length > CHARS_MAX) {

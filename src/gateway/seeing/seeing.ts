@@ -174,6 +174,7 @@ export class Seeing {
             counts: this.#lineCounts,
             onFault,
           });
+    this.#log?.open();
   }
 
   #replaceExporter(config: GatewayConfig["otlp"]): void {

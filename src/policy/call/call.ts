@@ -372,10 +372,8 @@ export class Call {
     }
     if (target < 0) return;
     const isItself = target === primary.record.target;
-    const { inputTokens } = this.#request;
-    if (hedger.ask(targets[target]!, inputTokens, nowUs, isItself) === null) {
-      this.#begin(target, "hedge", nowUs);
-    }
+    const refusal = hedger.ask(targets[target]!, this.#request.inputTokens, nowUs, isItself);
+    if (refusal === null) this.#begin(target, "hedge", nowUs);
   }
 
   #fail(cause: Failure | "deadline", attempt: number | undefined, nowUs: number): void {
