@@ -155,7 +155,7 @@ export class H1Connection implements Channel, H1ResponseEvents {
   }
 
   #onFinished(): void {
-    if (!this.#isAnswering || !this.#parser.finish()) this.#breakOff(new Error(CLOSED));
+    if (!this.#parser.finish()) this.#breakOff(new Error(CLOSED));
   }
 
   /** The upstream, or the way to it, has ended the connection. */
