@@ -29,7 +29,7 @@ export interface DecoderOptions extends ToolCallLimits {
   readonly frameBytesMax?: number;
   /** Shown each frame that is read, before its events are there. Default: nobody. */
   readonly tap?: FrameTap;
-  /** Takes the events as they come: `push` and `end` return none then. Not together with a tap. */
+  /** Takes the events as they come: `push` and `end` return none then. */
   readonly listener?: EventListener;
 }
 
@@ -99,7 +99,7 @@ class FrameDecoder<Format extends DecodableFormat> implements StreamDecoder<Form
   readonly #reader: FrameReader;
   readonly #template: FrameTemplate;
   readonly #tap: FrameTap | undefined;
-  /** Nobody keeps what is said. */
+  /** Nobody is there to keep what is said. */
   readonly #isSilent: boolean;
   #hasEnded = false;
   /** Of the read at hand. */
@@ -115,7 +115,7 @@ class FrameDecoder<Format extends DecodableFormat> implements StreamDecoder<Form
     this.#reader = new READERS[format](this.#sink, this.#calls);
     this.#template = new FrameTemplate(frameBytesMax);
     this.#tap = options.tap;
-    this.#isSilent = options.listener !== undefined;
+    this.#isSilent = options.listener !== undefined && options.tap === undefined;
   }
 
   get completion(): Completion {
