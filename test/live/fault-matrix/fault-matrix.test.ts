@@ -16,6 +16,14 @@ function resources(): number {
 const isQuiet = (result: CellResult): boolean =>
   result.seen === result.expected && result.left.length === 0;
 
+const LATE_BREAKS = [
+  "cut by FIN",
+  "cut by RST",
+  "silence",
+  "pings alone",
+  "a line that drips without end",
+];
+
 describe("the fault matrix", () => {
   it("ends every cell as it must: recovered, or told in the caller's own format", async () => {
     const cells = shortCells();
@@ -33,7 +41,7 @@ describe("the fault matrix", () => {
   it("tells of every break of a responses stream, numbered and as its official client throws it", async () => {
     const cells = responsesCells();
     const kinds = new Set(cells.map(({ phase, api, fault }) => `${fault.name} ${phase} ${api}`));
-    for (const fault of ["cut by RST", "cut by FIN", "silence", "pings alone"])
+    for (const fault of LATE_BREAKS)
       for (const phase of ["after", "tool"])
         for (const api of ["responses", "anthropic"])
           expect(kinds).toContain(`${fault} ${phase} ${api}`);
