@@ -10,17 +10,23 @@
  * So this is a table of its own: open addressing, linear probing, and deletion that moves entries back instead of leaving
  * marks. A freed place holds nothing, and a table that was outgrown is not linked to its successor.
  *
- * Bounded by its user: it has at most `size` × 4 places, or 16.
+ * Bounded by its user: it has at most `size` × 8 places, or PLACES_MIN.
  */
 import { assert } from "./assert.ts";
 
-const PLACES_MIN = 16;
+const PLACES_MIN = 64;
 
 export class IdMap<Value> {
-  #ids = new Float64Array(PLACES_MIN);
+  #ids = new Float64Array(0);
   /** undefined: the place is free. */
-  #values: (Value | undefined)[] = emptyPlaces(PLACES_MIN);
+  #values: (Value | undefined)[] = [];
   #size = 0;
+
+  constructor() {
+    // Not at once in the fields: V8 takes what was set only once for constant, and drops the code that relies on it when
+    // the table first grows.
+    this.#resize(PLACES_MIN);
+  }
 
   get size(): number {
     return this.#size;
