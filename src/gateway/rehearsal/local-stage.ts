@@ -50,7 +50,8 @@ export class LocalStage {
   /** @returns the port of the upstream. */
   open(): Promise<number> {
     return new Promise((resolve, reject) => {
-      this.#server.once("error", reject);
+      // Also later: a socket that could not be taken is one call less.
+      this.#server.on("error", reject);
       // Among workers that share their ports, this one is not to be dealt out to others.
       this.#server.listen({ host: "127.0.0.1", port: 0, exclusive: true }, () =>
         resolve((this.#server.address() as AddressInfo).port),

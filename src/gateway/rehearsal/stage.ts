@@ -16,7 +16,13 @@ export interface Stage {
 const THREAD = new URL("../gateway/rehearsal/stage-thread.js", import.meta.url);
 
 export function newStage(): Stage {
-  return existsSync(THREAD) ? new ThreadStage(THREAD) : new LocalStage();
+  if (!existsSync(THREAD)) return new LocalStage();
+  try {
+    return new ThreadStage(THREAD);
+  } catch {
+    // Where no thread may be begun.
+    return new LocalStage();
+  }
 }
 
 export class ThreadStage implements Stage {
