@@ -67,8 +67,9 @@ describe.skipIf(SERVER === undefined)("two gateways over a real server", () => {
     };
     /** For a failure: who has granted what. */
     const seen = async (): Promise<string> => {
-      const pages = await Promise.all(gateways.map(({ url }) => answer(`${url}/metrics`, {})));
-      const lines = pages.flatMap(({ text }) => text.split("\n"));
+      const page = async ({ url }: { url: string }): Promise<string> =>
+        (await fetch(`${url}/metrics`)).text();
+      const lines = (await Promise.all(gateways.map(page))).flatMap((text) => text.split("\n"));
       return lines.filter((line) => /^manx_gateway_(shared|retries|hedges)/.test(line)).join("\n");
     };
     const ask = async (each: number): Promise<number[]> => {
